@@ -1,0 +1,83 @@
+"""What a feed document says, whatever its format."""
+
+from dataclasses import dataclass, field
+
+from reedbed.domain.times import Instant, Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    name: str
+    url: str | None = None
+    email: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    url: str
+    type: str | None = None
+    length: int | None = None
+    title: str | None = None
+    duration: int | None = None
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedEntry:
+    """One entry as its feed wrote it: addresses absolute, dates resolved, markup still hostile."""
+
+    guid: str | None
+    url: str | None
+    title: str
+    """Plain text."""
+    content: str
+    """HTML as the feed gave it, relative addresses resolved, never sanitised here."""
+    summary: str | None = None
+    """HTML of a separate summary or teaser, where the feed gives both."""
+    external_url: str | None = None
+    published: Instant | None = None
+    updated: Instant | None = None
+    authors: tuple[Author, ...] = ()
+    categories: tuple[str, ...] = ()
+    image: str | None = None
+    language: str | None = None
+    enclosures: tuple[Enclosure, ...] = ()
+    comments_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a feed asks to be read: `ttl`, `sy:updatePeriod`/`Frequency`, `skipHours`, `skipDays`."""
+
+    interval: Millis | None = None
+    skip_hours: frozenset[int] = frozenset()
+    """UTC hours 0-23."""
+    skip_days: frozenset[int] = frozenset()
+    """Monday is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFeed:
+    format: str
+    """rss, rdf, atom or json."""
+    title: str
+    entries: tuple[ParsedEntry, ...]
+    site_url: str | None = None
+    self_url: str | None = None
+    hub_url: str | None = None
+    description: str | None = None
+    language: str | None = None
+    icon: str | None = None
+    image: str | None = None
+    authors: tuple[Author, ...] = ()
+    rhythm: Rhythm = field(default=Rhythm())
+    truncated: bool = False
+    """The document broke off or was damaged; the entries before the damage are here."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotAFeed:
+    """The bytes are no feed; `reason` is one plain sentence for the person who asked."""
+
+    reason: str
+    looks_like_html: bool = False

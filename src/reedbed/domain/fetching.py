@@ -1,0 +1,90 @@
+"""What one HTTP fetch can come to. A dead feed is Tuesday: outcomes are values, not exceptions."""
+
+from dataclasses import dataclass, field
+
+from reedbed.domain.times import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    url: str
+    etag: str | None = None
+    last_modified: str | None = None
+    user_agent: str | None = None
+    proxy: str | None = None
+    username: str | None = None
+    password: str | None = None
+    accept: str | None = None
+    max_bytes: int | None = None
+    """After decompression; None takes the fetcher's own limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHints:
+    """What the answer says about coming back, as it stands in the headers."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    cache_control: str | None = None
+    expires: Instant | None = None
+    retry_after: Instant | None = None
+    """The moment before which the server does not want us back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """Where the request ended up. `permanent` when every hop was a 301 or 308."""
+
+    url: str
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    status: int
+    url: str
+    """The final address, after redirects."""
+    body: bytes
+    content_type: str | None
+    """The whole header, charset included."""
+    hints: CacheHints = field(default=CacheHints())
+    redirected: Redirected | None = None
+    links: tuple[tuple[str, str], ...] = ()
+    """(rel, address) pairs of `Link` headers: hub and self for WebSub."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotModified:
+    hints: CacheHints = field(default=CacheHints())
+    redirected: Redirected | None = None
+    status: int = 304
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """410: the site says the address is gone for good."""
+
+    message: str = "Feed no longer available"
+    status: int = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """429, or 503 with Retry-After."""
+
+    status: int
+    hints: CacheHints = field(default=CacheHints())
+    message: str = "Rate limited"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    kind: str
+    """permanent_error, unauthorized or temporary_error."""
+    message: str
+    """Plain words for people: what happened."""
+    status: int | None = None
+    hints: CacheHints = field(default=CacheHints())
+
+
+Outcome = Fetched | NotModified | Gone | Throttled | Failed

@@ -1,0 +1,35 @@
+"""Moments and spans.
+
+A moment is an `int`: milliseconds since 1970 in UTC. It sorts, compares and stores the same way in Python,
+SQLite, PostgreSQL and a cursor; only the surfaces turn it into text.
+"""
+
+from datetime import UTC, datetime
+
+Instant = int
+Millis = int
+
+SECOND: Millis = 1_000
+MINUTE: Millis = 60 * SECOND
+HOUR: Millis = 60 * MINUTE
+DAY: Millis = 24 * HOUR
+
+# Year 1 and year 9999 in UTC: what `datetime` and RFC 3339 can say.
+EARLIEST: Instant = -62_135_596_800_000
+LATEST: Instant = 253_402_300_799_999
+
+
+def from_datetime(moment: datetime) -> Instant:
+    """A datetime without a zone is taken as UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)
+
+
+def to_datetime(moment: Instant) -> datetime:
+    return datetime.fromtimestamp(moment / 1000, UTC)
+
+
+def rfc3339(moment: Instant) -> str:
+    """`2026-11-15T09:30:00Z`, with milliseconds only where there are any."""
+    text = to_datetime(moment).isoformat(timespec="milliseconds" if moment % 1000 else "seconds")
+    return text.replace("+00:00", "Z")
