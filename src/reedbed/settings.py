@@ -1,0 +1,158 @@
+"""Every setting of the program, read from the environment, `.env` and flags. Only `roles` and `cli` look here.
+
+Each field is documented in `docs/settings.md`; a test fails for one that is not.
+"""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from reedbed.domain.errors import CannotStart
+
+Network = IPv4Network | IPv6Network
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="REEDBED_", env_file=".env", extra="ignore", frozen=True)
+
+    # where things are
+    data_dir: Path = Path("data")
+    database_url: str = ""
+    redis_url: str = ""
+    host: str = "127.0.0.1"
+    port: int = Field(8080, ge=1, le=65535)
+    base_url: str = ""
+    database_pool: int = Field(10, ge=1, le=200)
+
+    # people
+    owner_email: str = ""
+    owner_password: SecretStr = SecretStr("")
+    registration: Literal["closed", "invite", "open"] = "closed"
+    session_days: int = Field(30, ge=1, le=3650)
+    session_idle_days: int = Field(14, ge=1, le=3650)
+    secret_key: SecretStr = SecretStr("")
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+
+    # limits for callers
+    login_rate_limit: int = Field(5, ge=1)
+    api_rate_burst: int = Field(100, ge=1)
+    api_rate_per_second: float = Field(10, gt=0)
+    search_rate_burst: int = Field(10, ge=1)
+    search_rate_per_second: float = Field(1, gt=0)
+    feeds_refresh_rate_limit: int = Field(10, ge=1)
+
+    # fetching
+    allow_networks: Annotated[tuple[Network, ...], NoDecode] = ()
+    fetch_concurrency: int = Field(10, ge=1, le=1000)
+    fetch_interval: int = Field(1800, ge=60)
+    fetch_timeout: float = Field(30, gt=0, le=600)
+    fetch_max_backoff: int = Field(172_800, ge=60)
+    fetch_max_failures: int = Field(10, ge=1)
+    fetch_max_bytes: int = Field(10 * 1024 * 1024, ge=1024)
+    host_delay: float = Field(1.0, ge=0, le=3600)
+    contact_url: str = ""
+
+    # mail out
+    smtp_host: str = ""
+    smtp_port: int = Field(587, ge=1, le=65535)
+    smtp_username: str = ""
+    smtp_password: SecretStr = SecretStr("")
+    smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
+    smtp_from: str = ""
+
+    # telling what happens
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "text", "json"] = "auto"
+
+    @field_validator("trusted_proxies", "allow_networks", mode="before")
+    @classmethod
+    def _networks(cls, value: Any) -> Any:
+        return tuple(ip_network(part, strict=False) for part in _parts(value))
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _origins(cls, value: Any) -> Any:
+        return tuple(part.rstrip("/") for part in _parts(value))
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _lower(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("base_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in ("http", "https"):
+            raise ValueError("must start with http:// or https://")
+        return value.rstrip("/")
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_engine(cls, value: str) -> str:
+        if value and not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("must start with sqlite:/// or postgresql://")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_address(cls, value: str) -> str:
+        if value and not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("must start with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _long_enough(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and len(value.get_secret_value()) < 32:
+            raise ValueError("needs at least 32 characters; leave it out and one is made and kept")
+        return value
+
+    @model_validator(mode="after")
+    def _possible_together(self) -> Self:
+        if bool(self.owner_email) != bool(self.owner_password.get_secret_value()):
+            raise ValueError("REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither")
+        if self.smtp_host and not self.smtp_from:
+            raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
+        if self.fetch_max_backoff < self.fetch_interval:
+            raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
+        return self
+
+    @property
+    def database(self) -> str:
+        """The address in use: the one given, or the SQLite file in the data directory."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'reedbed.db'}"
+
+    @property
+    def address(self) -> str:
+        """Where people find this server."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.base_url or f"http://{host}:{self.port}"
+
+
+def load(overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Read and check all settings. Raises `CannotStart` with one sentence per wrong setting."""
+    given = {name: value for name, value in (overrides or {}).items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise CannotStart("\n".join(_explain(problem) for problem in error.errors())) from None
+
+
+def _explain(problem: Any) -> str:
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if not problem["loc"]:
+        return f"{message}."
+    name = "REEDBED_" + str(problem["loc"][0]).upper()
+    return f"{name} is wrong: {message[0].lower()}{message[1:]}. Change it in the environment or in .env."
+
+
+def _parts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [part for part in value.replace(",", " ").split() if part]
+    return [str(part) for part in value]

@@ -1,0 +1,105 @@
+"""The door to the database: `read()` and `write()` give a transaction, whatever the engine.
+
+A `Tx` runs `Statement`s and hands back rows that answer to names and positions. Store functions take a `Tx`;
+services open it, keep it short and never hold it across a network call.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from reedbed.domain.errors import Unavailable
+from reedbed.store.statements import Statement
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class Row(Protocol):
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+
+
+class Tx(Protocol):
+    @property
+    def engine(self) -> str:
+        """`sqlite` or `postgresql`."""
+        ...
+
+    async def all(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Sequence[Row]: ...
+
+    async def one(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Row | None: ...
+
+    async def value(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Any:
+        """The first column of the first row, or None."""
+        ...
+
+    async def run(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> int:
+        """Run for its effect; how many rows it touched."""
+        ...
+
+    async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The same statement for many rows, in one round trip."""
+        ...
+
+    async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+        """Like `run_each`, handing back what the statement returns (RETURNING), in order."""
+        ...
+
+
+class Database(Protocol):
+    @property
+    def engine(self) -> str: ...
+
+    def read(self) -> AbstractAsyncContextManager[Tx]: ...
+
+    def write(self) -> AbstractAsyncContextManager[Tx]: ...
+
+    async def close(self) -> None: ...
+
+
+class StatementCount:
+    """How many statements ran inside a `counting()` block; tests hold pages to their number."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+_count: ContextVar[StatementCount | None] = ContextVar("statement_count", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[StatementCount]:
+    count = StatementCount()
+    token = _count.set(count)
+    try:
+        yield count
+    finally:
+        _count.reset(token)
+
+
+def note_statement() -> None:
+    count = _count.get()
+    if count is not None:
+        count.value += 1
+
+
+async def open_database(url: str, *, pool_size: int = 10) -> Database:
+    """Connect to `sqlite:///path` or `postgresql://…`. Raises `Unavailable` when it cannot be reached."""
+    if url.startswith("sqlite:"):
+        from reedbed.store.sqlite import open_sqlite
+
+        return open_sqlite(sqlite_path(url))
+    if url.startswith(("postgresql:", "postgres:")):
+        from reedbed.store.postgresql import open_postgresql
+
+        return await open_postgresql(url, pool_size=pool_size)
+    raise Unavailable("The database address must start with sqlite:/// or postgresql://.")
+
+
+def sqlite_path(url: str) -> str:
+    """`sqlite:///data/x.db` is relative, `sqlite:////data/x.db` absolute."""
+    return url.removeprefix("sqlite:///")

@@ -1,0 +1,69 @@
+"""What SQLite and PostgreSQL say differently, said once."""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, bindparam
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.expression import BindParameter
+from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.types import ARRAY, Boolean, TypeEngine
+
+
+class among(ColumnElement[bool]):  # noqa: N801  reads as a word of SQL: among(entries.c.id, "ids")
+    """`column IN (the list given at run time)`, as one bind parameter on both engines."""
+
+    inherit_cache = False
+    type = Boolean()
+    _is_implicitly_boolean = True  # else SQLite is asked for "(… IN …) = 1", which no index serves
+
+    def __init__(self, column: ColumnElement[Any], name: str, type_: TypeEngine[Any] | None = None) -> None:
+        self.column = column
+        self.values: BindParameter[Any] = bindparam(name, type_=ARRAY(type_ or BigInteger()))
+
+
+@compiles(among, "postgresql")
+def _among_postgresql(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY({compiler.process(element.values, **kw)})"
+
+
+@compiles(among, "sqlite")
+def _among_sqlite(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    values: BindParameter[Any] = bindparam(element.values.key)
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(values, **kw)}))"
+
+
+class larger(GenericFunction[int]):  # noqa: N801
+    """The larger of two numbers."""
+
+    inherit_cache = True
+    type = BigInteger()
+    name = "larger"
+
+
+class smaller(GenericFunction[int]):  # noqa: N801
+    """The smaller of two numbers."""
+
+    inherit_cache = True
+    type = BigInteger()
+    name = "smaller"
+
+
+@compiles(larger, "postgresql")
+def _larger_postgresql(element: larger, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"greatest({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(larger, "sqlite")
+def _larger_sqlite(element: larger, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"max({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(smaller, "postgresql")
+def _smaller_postgresql(element: smaller, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"least({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(smaller, "sqlite")
+def _smaller_sqlite(element: smaller, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"min({compiler.process(element.clauses, **kw)})"

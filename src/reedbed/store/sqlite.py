@@ -1,0 +1,237 @@
+"""SQLite: one writer thread, a few reader threads, each with its own connection.
+
+Statements run in the thread of their connection, so a slow query never stops the event loop. Writes begin
+IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail with "database is locked".
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+import orjson
+
+from reedbed.domain.errors import Unavailable
+from reedbed.store.database import NOTHING, Row, note_statement
+from reedbed.store.statements import SQLITE, Params, Statement
+
+T = TypeVar("T")
+
+READERS = 4
+BUSY_TIMEOUT_MS = 5_000
+
+# Lists arrive as JSON text, the form that `among` reads on SQLite.
+sqlite3.register_adapter(list, lambda values: orjson.dumps(values).decode())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+
+def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+    )
+    connection.row_factory = sqlite3.Row
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        "foreign_keys = ON",
+        "temp_store = MEMORY",
+        "cache_size = -8000",
+        "journal_size_limit = 67108864",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    if readonly:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+class ConnectionThread:
+    """A connection that lives in a thread of its own and does jobs in the order they come."""
+
+    def __init__(self, path: str, *, readonly: bool) -> None:
+        self.connection = connect(path, readonly=readonly)
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = Thread(
+            target=self._work, name="sqlite-reader" if readonly else "sqlite-writer", daemon=True
+        )
+        self._thread.start()
+
+    async def do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def work() -> None:
+            try:
+                result = job(self.connection)
+            except Exception as error:
+                loop.call_soon_threadsafe(_fail, answer, error)
+            else:
+                loop.call_soon_threadsafe(_answer, answer, result)
+
+        self._jobs.put(work)
+        return await answer
+
+    def do_later(self, job: Callable[[sqlite3.Connection], None]) -> None:
+        """Queue a job nobody waits for."""
+        self._jobs.put(lambda: job(self.connection))
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+        self.connection.close()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
+def _answer(future: "asyncio.Future[T]", result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+class SqliteTx:
+    engine = "sqlite"
+
+    def __init__(self, thread: ConnectionThread, begin: str) -> None:
+        self._thread = thread
+        self._begin = begin
+        self._begun = False
+
+    async def all(self, statement: Statement, params: Params = NOTHING) -> Sequence[Row]:
+        return await self._do(statement, params, lambda cursor: cursor.fetchall())
+
+    async def one(self, statement: Statement, params: Params = NOTHING) -> Row | None:
+        return await self._do(statement, params, _first)
+
+    async def value(self, statement: Statement, params: Params = NOTHING) -> Any:
+        row = await self.one(statement, params)
+        return None if row is None else row[0]
+
+    async def run(self, statement: Statement, params: Params = NOTHING) -> int:
+        return await self._do(statement, params, lambda cursor: cursor.rowcount)
+
+    async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not rows:
+            return
+        compiled = statement.on(SQLITE)
+        arguments = [compiled.arguments(row) for row in rows]
+        await self._job(lambda connection: connection.executemany(compiled.sql, arguments))
+
+    async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+        if not rows:
+            return []
+        compiled = statement.on(SQLITE)
+        arguments = [compiled.arguments(row) for row in rows]
+
+        def job(connection: sqlite3.Connection) -> list[Row]:
+            return [row for given in arguments for row in connection.execute(compiled.sql, given)]
+
+        return await self._job(job)
+
+    async def _do(self, statement: Statement, params: Params, take: Callable[[sqlite3.Cursor], T]) -> T:
+        compiled = statement.on(SQLITE)
+        arguments = compiled.arguments(params)
+        return await self._job(lambda connection: take(connection.execute(compiled.sql, arguments)))
+
+    async def _job(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        note_statement()
+        if self._begun:
+            return await self._guarded(job)
+        self._begun = True
+
+        def begin_first(connection: sqlite3.Connection) -> T:
+            connection.execute(self._begin)
+            return job(connection)
+
+        return await self._guarded(begin_first)
+
+    async def _guarded(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return await self._thread.do(job)
+        except sqlite3.OperationalError as error:
+            raise Unavailable(_explain(error)) from error
+
+    async def commit(self) -> None:
+        if self._begun:
+            await self._guarded(lambda connection: connection.execute("COMMIT"))
+
+    def abandon(self) -> None:
+        if self._begun:
+            self._thread.do_later(_rollback)
+
+
+class SqliteDatabase:
+    engine = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._writer = ConnectionThread(path, readonly=False)
+        self._writing = asyncio.Lock()
+        self._readers = [ConnectionThread(path, readonly=True) for _ in range(READERS)]
+        self._idle: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
+        for reader in self._readers:
+            self._idle.put_nowait(reader)
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[SqliteTx]:
+        reader = await self._idle.get()
+        tx = SqliteTx(reader, "BEGIN")
+        try:
+            yield tx
+        finally:
+            tx.abandon()
+            self._idle.put_nowait(reader)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[SqliteTx]:
+        async with self._writing:
+            tx = SqliteTx(self._writer, "BEGIN IMMEDIATE")
+            try:
+                yield tx
+                await tx.commit()
+            except BaseException:
+                tx.abandon()
+                raise
+
+    async def close(self) -> None:
+        for thread in (*self._readers, self._writer):
+            await asyncio.to_thread(thread.close)
+
+
+def open_sqlite(path: str) -> SqliteDatabase:
+    try:
+        return SqliteDatabase(path)
+    except sqlite3.Error as error:
+        raise Unavailable(f"The database file {path} cannot be opened: {error}.") from error
+
+
+def _first(cursor: sqlite3.Cursor) -> Row | None:
+    # Reading to the end lets SQLite finish and release a statement that both writes and returns.
+    rows = cursor.fetchall()
+    return rows[0] if rows else None
+
+
+def _rollback(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _explain(error: sqlite3.OperationalError) -> str:
+    text = str(error)
+    if "full" in text:
+        return "The disk is full. Free some space; nothing that was saved is lost."
+    if "locked" in text or "busy" in text:
+        return "The database is busy with another program. Try again in a moment."
+    return f"The database could not do this: {text}."
