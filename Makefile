@@ -1,0 +1,93 @@
+# The workshop. Every target installs what it needs and skips what is already there; `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+UV := $(BIN)/uv
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+LOCKED := $(INSTALL) --require-hashes
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
+WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
+TEST_EFFORT ?= 1
+PYTEST_WORKERS ?= 2
+
+# Never a Python from elsewhere, and no warning where the cache lies on another disk.
+export UV_PYTHON_DOWNLOADS := never
+export UV_LINK_MODE := copy
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run install test test-unit test-e2e test-deps test-long check format audit bench lock clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1: \2/p' Makefile
+
+run: install ## install everything and serve on http://127.0.0.1:8080
+	$(BIN)/reedbed serve
+
+install: $(STAMPS)/package ## install, so that .venv/bin/reedbed exists
+
+test: test-deps $(STAMPS)/test ## all tests, with the servers and the browser they need
+	$(BIN)/python -m pytest tests --ignore=tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests/e2e
+
+test-unit: $(STAMPS)/test ## the tests that need no server
+	$(BIN)/python -m pytest tests/unit
+
+test-e2e: test-deps $(STAMPS)/test ## the walks in Chromium
+	$(BIN)/python -m pytest tests/e2e
+
+test-deps: ## PostgreSQL, Redis and Chromium, where they are missing
+	@sh scripts/test-deps.sh
+
+test-long: export TEST_EFFORT := 20
+test-long: test ## the tests with faults, fuzzing, load and soak repeated for longer
+
+check: $(STAMPS)/test ## format, lint, types and import contracts
+	@$(BIN)/python scripts/check.py
+
+format: $(STAMPS)/test ## put the code into its form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+audit: $(STAMPS)/package ## ask the registries about known holes in dependencies
+	@$(BIN)/python scripts/audit.py
+
+bench: $(STAMPS)/bench ## the benchmarks; `make bench ONLY="parse fetch"` for some of them
+	$(BIN)/python -m bench $(ONLY)
+
+lock: $(STAMPS)/uv ## compile the requirement files; LOCK_FLAGS=--upgrade moves to the newest versions
+	$(LOCK) pyproject.toml -o requirements/run.txt
+	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -o requirements/test.txt
+	$(LOCK) pyproject.toml --group bench -c requirements/run.txt -o requirements/bench.txt
+	$(LOCK) --group audit -o requirements/audit.txt
+	$(LOCK) --group build -o requirements/build.txt
+	$(LOCK) --group uv -o requirements/uv.txt
+	cd web && npm install --ignore-scripts --package-lock-only
+
+clean: ## remove what was installed and built
+	rm -rf $(VENV) web/node_modules src/reedbed/web/assets/dist
+
+$(STAMPS)/uv: requirements/uv.txt
+	@sh scripts/venv.sh "$(PYTHON)" $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/run: requirements/run.txt $(STAMPS)/uv
+	$(LOCKED) -r requirements/run.txt
+	@touch $@
+
+# An editable install builds the front end once; it is done again when one of its sources changes.
+$(STAMPS)/package: pyproject.toml requirements/build.txt tools/hatch_build.py $(WEB_SOURCES) $(STAMPS)/run
+	$(INSTALL) --no-deps --build-constraints requirements/build.txt --reinstall-package reedbed --editable .
+	@touch $@
+
+$(STAMPS)/test: requirements/test.txt $(STAMPS)/package
+	$(LOCKED) -r requirements/test.txt
+	@touch $@
+
+$(STAMPS)/bench: requirements/bench.txt $(STAMPS)/package
+	$(LOCKED) -r requirements/bench.txt
+	@touch $@
