@@ -1,0 +1,67 @@
+"""Pages before the login, and pages when something went wrong.
+
+`errors` maps a field's name to its sentence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    url: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoginPage:
+    email: str = ""
+    next: str = ""
+    error: str = ""
+    notice: str = ""
+    providers: tuple[Provider, ...] = ()
+    can_register: bool = False
+    returning: bool = False
+    """A lost session: the reader comes back to where they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupPage:
+    email: str = ""
+    start: str = "samples"
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPage:
+    email: str = ""
+    invite: str = ""
+    invite_only: bool = False
+    privacy: str = ""
+    sent: bool = False
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ForgotPage:
+    email: str = ""
+    sent: bool = False
+    can_mail: bool = True
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPage:
+    token: str
+    valid: bool = True
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPage:
+    icon: str
+    heading: str
+    text: str
+    action_url: str = "/"
+    action: str = ""
+    reference: str = ""

@@ -1,0 +1,156 @@
+"""What every page carries whatever it shows: the person, the look, the token, the messages."""
+
+from dataclasses import dataclass, field
+from typing import Final, Self
+from urllib.parse import parse_qsl
+
+LOOK_COOKIE: Final = "reedbed_look"
+
+_CHOICES: Final = {
+    "theme": ("", "light", "dark", "sepia"),
+    "font": ("", "sans"),
+    "size": ("", "s", "l"),
+    "width": ("", "narrow", "wide"),
+    "density": ("cards", "titles", "magazine"),
+}
+_SIDE_REMS: Final = range(11, 26)
+_LIST_REMS: Final = range(17, 41)
+
+
+class Count(int):
+    """A number that prints itself with thousands apart; the thin space belongs to no language."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}".replace(",", "\u202f")
+
+
+NOTHING: Final = Count(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time for machines and the words for people."""
+
+    iso: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The reader's choices, written on `<html>` so that the first paint is already right."""
+
+    theme: str = ""
+    font: str = ""
+    size: str = ""
+    width: str = ""
+    density: str = "cards"
+    side: int = 0
+    list: int = 0
+    scroll_marks: bool = False
+    folded: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_cookie(cls, value: str) -> Self:
+        """Read the cookie the page writes; whatever is not a known choice is left at its default."""
+        chosen = dict(parse_qsl(value[:2000], max_num_fields=20))
+        return cls(
+            theme=_one_of("theme", chosen),
+            font=_one_of("font", chosen),
+            size=_one_of("size", chosen),
+            width=_one_of("width", chosen),
+            density=_one_of("density", chosen),
+            side=_rems(chosen.get("side", ""), _SIDE_REMS),
+            list=_rems(chosen.get("list", ""), _LIST_REMS),
+            scroll_marks=chosen.get("scroll") == "marks",
+            folded=frozenset(chosen.get("folded", "").split(".")) - {""},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    email: str
+    operator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Toast:
+    """What just happened; `undo` is the token that takes it back."""
+
+    message: str
+    undo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """Something is wrong and stays wrong until someone acts."""
+
+    heading: str
+    text: str
+    action_url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    csrf_token: str
+    here: str
+    """The address being shown; forms send it along so that a plain submit comes back to it."""
+    look: Look = field(default_factory=Look)
+    language: str = "en"
+    person: Person | None = None
+    toast: Toast | None = None
+    banner: Banner | None = None
+    newest: str = ""
+    """The newest event the page already reflects, where the live stream begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One option of a select, a radio group or a segmented control."""
+
+    value: str
+    name: str
+    chosen: bool = False
+    url: str = ""
+    count: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenField:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedMark:
+    """A feed's icon, or its letter on one of eight hues."""
+
+    letter: str
+    hue: int
+    picture: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Where a paged list stands: "1 to 20 of 57"."""
+
+    first: Count
+    last: Count
+    total: Count
+    previous_url: str = ""
+    next_url: str = ""
+
+
+def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
+    letter = next((sign for sign in name if sign.isalnum()), "?")
+    return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)
+
+
+def _one_of(name: str, chosen: dict[str, str]) -> str:
+    known = _CHOICES[name]
+    value = chosen.get(name, known[0])
+    return value if value in known else known[0]
+
+
+def _rems(value: str, allowed: range) -> int:
+    return int(value) if value.isascii() and value.isdigit() and int(value) in allowed else 0

@@ -1,0 +1,52 @@
+"""How a framing is drawn: five reeds whose height is the score, and the scores with their quotes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_TALLEST: Final = 14.0
+_APART: Final = 4
+_SHORTEST: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Reed:
+    x: int
+    y: str
+    height: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reeds:
+    band: str
+    word: str
+    stems: tuple[Reed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    name: str
+    band: str
+    number: str
+    percent: int
+    quote: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    reeds: Reeds
+    number: str
+    scores: tuple[Score, ...]
+    by: str
+    when: str
+
+
+def reeds(band: str, word: str, scores: Sequence[float]) -> Reeds:
+    """Draw the scores (0 to 1, in their fixed order) on a canvas 14 units high."""
+    return Reeds(band=band, word=word, stems=tuple(_reed(place, score) for place, score in enumerate(scores)))
+
+
+def _reed(place: int, score: float) -> Reed:
+    height = max(_SHORTEST, min(1.0, score) * _TALLEST)
+    return Reed(x=place * _APART, y=f"{_TALLEST - height:.1f}", height=f"{height:.1f}")

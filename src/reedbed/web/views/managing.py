@@ -1,0 +1,264 @@
+"""Pages that look after what one follows: adding, feeds, folders, rules, searches, bookmarks, highlights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from reedbed.web.views.frame import NOTHING, Choice, Count, FeedMark, Moment, Pages
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntry:
+    title: str
+    when: Moment
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFeed:
+    url: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFeed:
+    url: str
+    name: str
+    mark: FeedMark
+    facts: str
+    """ "Found on site.example. About 6 entries a day, full text, English." """
+    entries: tuple[FoundEntry, ...] = ()
+    others: tuple[OtherFeed, ...] = ()
+    followed_url: str = ""
+    """The view of the feed when it is followed already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLine:
+    line: int
+    name: str
+    outcome: str
+    """added, known or refused"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProgress:
+    id: str
+    name: str
+    done: Count
+    total: Count
+    running: bool = True
+    report: str = ""
+    lines: tuple[ImportLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddPage:
+    asked: str = ""
+    error: str = ""
+    found: FoundFeed | None = None
+    folders: tuple[Choice, ...] = ()
+    hits_url: str = ""
+    """The search view for words that are no address."""
+    hits: Count = NOTHING
+    progress: ImportProgress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLine:
+    id: int
+    url: str
+    name: str
+    address: str
+    mark: FeedMark
+    state: str
+    """good, waiting or bad"""
+    state_word: str
+    why: str
+    act_url: str = ""
+    act: str = ""
+    language: str = ""
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FeedList:
+    lines: tuple[FeedLine, ...]
+    pages: Pages
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsPage:
+    search: str
+    statuses: tuple[Choice, ...]
+    feeds: FeedList | None = None
+    """None: the list is asked for by the page itself."""
+    error: str = ""
+    digest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FeedForm:
+    """Errors of the add and edit forms; the texts are the contract's own."""
+
+    name_error: str = ""
+    url_error: str = ""
+    general_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEdit:
+    id: int
+    name: str
+    url: str
+    mark: FeedMark
+    folders: tuple[Choice, ...]
+    intervals: tuple[Choice, ...]
+    paused: bool = False
+    full_text: bool = False
+    notify: bool = False
+    facts: tuple[tuple[str, str], ...] = ()
+    errors: FeedForm = field(default_factory=FeedForm)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderLine:
+    id: int
+    name: str
+    depth: int
+    feeds: Count
+    parents: tuple[Choice, ...]
+    first: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoldersPage:
+    folders: tuple[FolderLine, ...]
+    name: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    id: int
+    name: str
+    when: str
+    does: str
+    enabled: bool
+    hits: str
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunHit:
+    url: str
+    title: str
+    source: str
+    when: Moment
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    summary: str
+    hits: tuple[DryRunHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleForm:
+    id: int | None = None
+    name: str = ""
+    query: str = ""
+    actions: tuple[Choice, ...] = ()
+    tag: str = ""
+    webhook: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPage:
+    rules: tuple[RuleLine, ...]
+    form: RuleForm
+    dry_run: DryRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLine:
+    id: int
+    url: str
+    name: str
+    query: str
+    unread: Count
+
+
+@dataclass(frozen=True, slots=True)
+class SearchesPage:
+    searches: tuple[SearchLine, ...]
+    name: str = ""
+    query: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class BookmarkLine:
+    id: int
+    url: str
+    title: str
+    source: str
+    saved: Moment
+    original_url: str = ""
+    language: str = ""
+    gone: bool = False
+    """The entry itself is no longer there; only this snapshot is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookmarksPage:
+    bookmarks: tuple[BookmarkLine, ...]
+    pages: Pages
+    url: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BookmarkPage:
+    id: int
+    title: str
+    source: str
+    saved: Moment
+    body: Markup
+    original_url: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HighlightLine:
+    id: int
+    quote: str
+    note: str
+    entry_url: str
+    entry_title: str
+    when: Moment
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HighlightsPage:
+    highlights: tuple[HighlightLine, ...]
+    pages: Pages
+
+
+@dataclass(frozen=True, slots=True)
+class LatestDigest:
+    """The dashboard's summary: text, or why there is none yet."""
+
+    paragraphs: tuple[Markup, ...] = ()
+    when: Moment | None = None
+    by: str = ""
+    url: str = ""
+    pending: bool = False
+    can_generate: bool = True
+    error: str = ""

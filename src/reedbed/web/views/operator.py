@@ -1,0 +1,76 @@
+"""The operator's overview. A plot arrives as drawn paths on a canvas of 100 by 40."""
+
+from dataclasses import dataclass
+
+from reedbed.web.views.frame import Choice, Count
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    x: str
+    y: str
+    height: str
+    bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    title: str
+    figure: str
+    note: str
+    finding: str
+    """What the drawing shows, said in one sentence for those who cannot see it."""
+    axis: tuple[str, ...]
+    bars: tuple[Bar, ...] = ()
+    bar_width: str = "2.5"
+    line: str = ""
+    area: str = ""
+    limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TroubledFeed:
+    name: str
+    wrong: str
+    failures: Count
+    readers: Count
+    next_try: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    name: str
+    held_by: str
+    waiting: Count
+    oldest: str
+    state: str
+    """good, waiting or bad"""
+    state_word: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    when: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    id: int
+    email: str
+    role: str
+    since: str
+    seen: str
+    feeds: Count
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPage:
+    running: str
+    spans: tuple[Choice, ...]
+    plots: tuple[Plot, ...]
+    troubled: tuple[TroubledFeed, ...]
+    jobs: tuple[Job, ...]
+    cleanups: tuple[CleanUp, ...] = ()
+    members: tuple[Member, ...] = ()

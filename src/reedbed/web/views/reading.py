@@ -1,0 +1,201 @@
+"""The reading page: the list and the article beside it."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from reedbed.web.views.frame import Choice, Count, FeedMark, HiddenField, Moment
+from reedbed.web.views.framing import Framing, Reeds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    id: int
+    url: str
+    title: str | Markup
+    """Markup only where a search marks its hits."""
+    feed_id: int
+    source: str
+    mark: FeedMark
+    when: Moment
+    text: str | Markup = ""
+    language: str = ""
+    picture: str = ""
+    unread: bool = False
+    starred: bool = False
+    later: bool = False
+    current: bool = False
+    outlets: int = 0
+    reeds: Reeds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    key: str
+    name: str
+    rows: tuple[Row, ...]
+    continued: bool = False
+    """The heading was already on the page before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    icon: str
+    heading: str
+    text: str = ""
+    action_url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBox:
+    query: str
+    can_save: bool = False
+    meant: str = ""
+    meant_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryList:
+    title: str
+    address: str
+    """The view's own path, e.g. `/folder/3`; the address of an entry in it is this + `/entry/{id}`."""
+    days: tuple[Day, ...] = ()
+    count: Count | None = None
+    count_key: str = ""
+    scope: tuple[HiddenField, ...] = ()
+    """What the mark-read forms send to say which view they mean."""
+    orders: tuple[Choice, ...] = ()
+    densities: tuple[Choice, ...] = ()
+    density: str = "cards"
+    more_url: str = ""
+    empty: Empty | None = None
+    search: SearchBox | None = None
+    feed_edit_url: str = ""
+    refresh_url: str = ""
+    can_mark: bool = True
+    marks_on_scroll: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    state: str
+    """ready, pending or unavailable"""
+    text: str = ""
+    by: str = ""
+    why: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Other outlets on the same event."""
+
+    words: str
+    url: str
+    marks: tuple[FeedMark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FullText:
+    shown: bool
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    url: str
+    kind: str
+    """audio, video, image or file"""
+    name: str
+    type: str = ""
+    facts: str = ""
+    """Length and size in words: "42 min, 38 MB"."""
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    id: int
+    quote: str
+    note: str = ""
+    when: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    url: str
+    title: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    id: int
+    title: str
+    feed_name: str
+    feed_url: str
+    mark: FeedMark
+    when: Moment
+    body: Markup
+    list_url: str
+    feed_id: int = 0
+    original_url: str = ""
+    language: str = ""
+    direction: str = "auto"
+    author: str = ""
+    minutes: str = ""
+    read: bool = True
+    starred: bool = False
+    later: bool = False
+    bookmarked: bool = False
+    tags: tuple[str, ...] = ()
+    known_tags: tuple[str, ...] = ()
+    summary: Summary | None = None
+    framing: Framing | None = None
+    wordings: tuple[Choice, ...] = ()
+    """Original and neutral, each with its address; empty when there is no neutral wording."""
+    alike: Alike | None = None
+    full: FullText | None = None
+    enclosures: tuple[Enclosure, ...] = ()
+    versions: int = 0
+    changed: Moment | None = None
+    highlights: tuple[Highlight, ...] = ()
+    previous: Neighbour | None = None
+    next: Neighbour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPage:
+    title: str
+    entries: EntryList
+    article: Article | None = None
+    shows: str = "list"
+    """Which pane a phone shows: nav, list or article."""
+    nothing_chosen: Empty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    kind: str
+    """same, added or removed"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    number: int
+    when: Moment
+    url: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsPage:
+    entry_url: str
+    title: str
+    language: str
+    versions: tuple[Version, ...]
+    compared: str
+    title_changes: tuple[Change, ...]
+    paragraphs: tuple[tuple[Change, ...], ...]

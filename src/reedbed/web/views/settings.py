@@ -1,0 +1,127 @@
+"""The settings: one template and one class per section, all inside `SettingsPage`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from reedbed.web.views.frame import Choice, Moment
+from reedbed.web.views.managing import ImportProgress
+
+Section = TypeVar("Section", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Shown in place of a new secret, once."""
+
+    name: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookSettings:
+    themes: tuple[Choice, ...]
+    sizes: tuple[Choice, ...]
+    widths: tuple[Choice, ...]
+    fonts: tuple[Choice, ...]
+    densities: tuple[Choice, ...]
+    languages: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    orders: tuple[Choice, ...]
+    summary_languages: tuple[Choice, ...]
+    scroll_marks: bool = False
+    open_marks: bool = True
+    proxy_images: bool = True
+    time_zones: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSettings:
+    email: str
+    verified: bool
+    since: Moment
+    linked: tuple[Choice, ...] = ()
+    """Sign-in providers; chosen ones are linked."""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    saved: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    id: int
+    name: str
+    seen: str
+    icon: str = "device"
+    this_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AppPassword:
+    id: int
+    name: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetupCard:
+    heading: str
+    hint: str
+    address: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesSettings:
+    devices: tuple[Device, ...]
+    passwords: tuple[AppPassword, ...]
+    cards: tuple[SetupCard, ...]
+    made: Saved | None = None
+    name: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    id: int
+    name: str
+    scopes: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokensSettings:
+    tokens: tuple[ApiToken, ...]
+    scopes: tuple[Choice, ...]
+    made: Saved | None = None
+    name: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFeed:
+    id: int
+    name: str
+    atom_url: str
+    json_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSettings:
+    feeds: tuple[PublishedFeed, ...]
+    views: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    progress: ImportProgress | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage(Generic[Section]):
+    title: str
+    sections: tuple[Choice, ...]
+    section: Section

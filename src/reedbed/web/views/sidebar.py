@@ -1,0 +1,55 @@
+"""The sidebar: smart views, folders with their feeds, searches and tags."""
+
+from dataclasses import dataclass
+
+from reedbed.web.views.frame import NOTHING, Count, FeedMark
+
+
+@dataclass(frozen=True, slots=True)
+class SidebarLink:
+    """A smart view, a saved search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
+
+    key: str
+    url: str
+    name: str
+    icon: str
+    count: Count = NOTHING
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SidebarFeed:
+    id: int
+    url: str
+    name: str
+    mark: FeedMark
+    count: Count = NOTHING
+    current: bool = False
+    language: str = ""
+    trouble: str = ""
+    """One sentence when the feed needs the reader, else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class SidebarFolder:
+    id: int
+    url: str
+    name: str
+    count: Count = NOTHING
+    current: bool = False
+    open: bool = True
+    folders: "tuple[SidebarFolder, ...]" = ()
+    feeds: tuple[SidebarFeed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sidebar:
+    smart: tuple[SidebarLink, ...]
+    folders: tuple[SidebarFolder, ...] = ()
+    feeds: tuple[SidebarFeed, ...] = ()
+    """Feeds that live in no folder."""
+    kept: tuple[SidebarLink, ...] = ()
+    """Saved searches and tags."""
+    unread: Count = NOTHING
+    checked: str = ""
+    """When feeds were last looked at, in words: "Checked 2 min ago"."""
