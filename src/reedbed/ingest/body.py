@@ -1,0 +1,196 @@
+"""Reading a body that may be endless, broken or a bomb.
+
+Bytes are taken as they come and every layer (what came over the wire, each decompression) is held to the
+same limit, piece by piece: nothing is ever expanded further than the limit to find out how large it is.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
+
+import brotli
+
+_PIECE = 64 * 1024
+_MAX_LAYERS = 3
+_MAX_GZIP_MEMBERS = 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class OverLimit(Exception):
+    """More bytes than the limit."""
+
+
+class Undecodable(Exception):
+    """The bytes are not what Content-Encoding says they are; the text says how."""
+
+
+async def read_body(chunks: AsyncIterator[bytes], encoding: str | None, limit: int) -> bytes:
+    layers = [_Metered(_Plain(), limit), *(_Metered(layer, limit) for layer in _layers(encoding))]
+    parts: list[bytes] = []
+    async for chunk in chunks:
+        parts.extend(_push(layers, chunk))
+    for layer in layers:
+        layer.finish()
+    body = b"".join(parts)
+    if body.startswith(_GZIP_MAGIC):
+        # A compressed file handed out as it is: no feed, page or picture begins so.
+        return _unpack(body, limit)
+    return body
+
+
+def accept_encoding() -> str:
+    return "gzip, deflate, br"
+
+
+def _push(layers: "list[_Metered]", chunk: bytes) -> Iterator[bytes]:
+    if not layers:
+        yield chunk
+        return
+    for piece in layers[0].feed(chunk):
+        yield from _push(layers[1:], piece)
+
+
+def _unpack(body: bytes, limit: int) -> bytes:
+    layer = _Metered(_Zlib(gzip=True), limit)
+    unpacked = b"".join(layer.feed(body))
+    layer.finish()
+    return unpacked
+
+
+def _layers(encoding: str | None) -> "list[_Layer]":
+    names = [name for word in (encoding or "").lower().split(",") if (name := word.strip())]
+    if len(names) > _MAX_LAYERS:
+        raise Undecodable("It is compressed too many times.")
+    return [_layer(name) for name in reversed(names) if name not in ("identity", "none", "utf-8")]
+
+
+def _layer(name: str) -> "_Layer":
+    match name:
+        case "gzip" | "x-gzip":
+            return _Zlib(gzip=True)
+        case "deflate":
+            return _Zlib(gzip=False)
+        case "br":
+            return _Brotli()
+        case _:
+            raise Undecodable("It is compressed in a way nobody asked for.")
+
+
+class _Layer(Protocol):
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What comes out, in pieces of bounded size."""
+        ...
+
+    def finish(self) -> None:
+        """Raise `Undecodable` when the end is missing."""
+        ...
+
+
+class _Metered:
+    def __init__(self, layer: _Layer, limit: int) -> None:
+        self._layer = layer
+        self._left = limit
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        for piece in self._layer.feed(data):
+            self._left -= len(piece)
+            if self._left < 0:
+                raise OverLimit
+            yield piece
+
+    def finish(self) -> None:
+        self._layer.finish()
+
+
+class _Plain:
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+    def finish(self) -> None:
+        pass
+
+
+class _Inflater(Protocol):
+    """What `zlib.decompressobj` answers; its own type has no public name."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+class _Zlib:
+    """gzip with any number of members, or deflate with or without its wrapper."""
+
+    def __init__(self, *, gzip: bool) -> None:
+        self._gzip = gzip
+        self._stream: _Inflater | None = None
+        self._members = 0
+        self._mislabelled = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data and not self._mislabelled:
+            stream = self._stream or self._open(data)
+            if stream is None:
+                break
+            yield from _inflate(stream, data)
+            data = stream.unused_data
+            self._stream = None if stream.eof else stream
+        if self._mislabelled:
+            yield data
+
+    def finish(self) -> None:
+        if self._stream is not None:
+            raise Undecodable("The compressed data broke off.")
+
+    def _open(self, data: bytes) -> _Inflater | None:
+        """The next member; None when what follows is not compressed."""
+        foreign = self._gzip and not data.startswith(_GZIP_MAGIC[: len(data)])
+        if self._members and (foreign or not self._gzip):
+            # Padding behind the last member is left out, as browsers do.
+            return None
+        if foreign:
+            self._mislabelled = True
+            return None
+        self._members += 1
+        if self._members > _MAX_GZIP_MEMBERS:
+            raise Undecodable("It consists of too many compressed parts.")
+        return zlib.decompressobj(self._window(data))
+
+    def _window(self, data: bytes) -> int:
+        if self._gzip:
+            return zlib.MAX_WBITS | 16
+        wrapped = data[0] & 0x0F == 8 and (len(data) < 2 or int.from_bytes(data[:2]) % 31 == 0)
+        return zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS
+
+
+def _inflate(stream: _Inflater, data: bytes) -> Iterator[bytes]:
+    try:
+        while data:
+            if piece := stream.decompress(data, _PIECE):
+                yield piece
+            data = stream.unconsumed_tail
+    except zlib.error:
+        raise Undecodable("The compressed data is damaged.") from None
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+        self._started = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._started = True
+        try:
+            yield self._stream.process(data, output_buffer_limit=_PIECE)
+            while not self._stream.can_accept_more_data():
+                yield self._stream.process(b"", output_buffer_limit=_PIECE)
+        except brotli.error:
+            raise Undecodable("The compressed data is damaged.") from None
+
+    def finish(self) -> None:
+        if self._started and not self._stream.is_finished():
+            raise Undecodable("The compressed data broke off.")

@@ -1,0 +1,133 @@
+"""How a guarded connection is made: the only place that builds a connector for aiohttp."""
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from ssl import SSLContext
+
+from aiohttp import TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import BadHttpMessage
+from aiohttp.streams import StreamReader
+
+from reedbed.ingest.guard import AddressRefused, Guard
+
+_AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
+
+_LOOKUP_THREADS = 16
+_KEEPALIVE_SECONDS = 10.0
+_MAX_INTERIM_ANSWERS = 16
+
+
+def guarded_connector(
+    guard: Guard,
+    *,
+    resolver: AbstractResolver | None = None,
+    limit: int = 100,
+    ssl_context: SSLContext | None = None,
+) -> TCPConnector:
+    """A connector that reaches only what the guard leaves open. Call it inside the running loop."""
+    return _GuardedConnector(guard, resolver or SystemResolver(), limit=limit, ssl_context=ssl_context)
+
+
+class SystemResolver(AbstractResolver):
+    """The machine's own name lookup, on threads of its own: a name server that hangs may occupy
+    these, never the threads the rest of the program needs."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        look_up = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=port,
+                family=kind,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for kind, _, proto, _, address in found
+        ]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class GuardedResolver(AbstractResolver):
+    """Leaves out what the guard refuses; a name with nothing else behind it is refused.
+
+    `strict` refuses a name with any closed address: for when someone else will choose among them.
+    """
+
+    def __init__(self, guard: Guard, inner: AbstractResolver, *, strict: bool = False) -> None:
+        self._guard = guard
+        self._inner = inner
+        self._strict = strict
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        open_ones: list[ResolveResult] = []
+        refusal: AddressRefused | None = None
+        for answer in found:
+            try:
+                self._guard.check(answer["host"], port)
+                open_ones.append(answer)
+            except AddressRefused as refused:
+                refusal = refused
+        if refusal is not None and (self._strict or not open_ones):
+            raise refusal
+        return open_ones
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _GuardedConnector(TCPConnector):
+    def __init__(
+        self, guard: Guard, resolver: AbstractResolver, *, limit: int, ssl_context: SSLContext | None
+    ) -> None:
+        # aiohttp's own annotation of socket_factory is incomplete.
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            resolver=GuardedResolver(guard, resolver),
+            socket_factory=partial(_checked_socket, guard),
+            limit=limit,
+            keepalive_timeout=_KEEPALIVE_SECONDS,
+            ssl=ssl_context or True,
+        )
+        self._factory = partial(_ImpatientHandler, loop=self._loop)
+        self._lookup = resolver
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        await self._lookup.close()
+
+
+def _checked_socket(guard: Guard, info: _AddrInfo) -> socket.socket:
+    family, kind, proto, _, address = info
+    guard.check(str(address[0]), int(str(address[1])))
+    return socket.socket(family, kind, proto)
+
+
+class _ImpatientHandler(ResponseHandler):
+    """aiohttp reads 1xx answers for as long as they come; a flood of them ends here."""
+
+    _interim = 0
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        self._interim = self._interim + 1 if 100 <= data[0].code < 200 else 0
+        if self._interim <= _MAX_INTERIM_ANSWERS:
+            super().feed_data(data, size)
+        elif self._interim == _MAX_INTERIM_ANSWERS + 1:
+            self.set_exception(BadHttpMessage("Too many interim answers"))
+            if self.transport is not None:
+                self.transport.abort()

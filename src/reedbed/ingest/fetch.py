@@ -1,0 +1,301 @@
+"""One HTTP fetch: `Fetcher.fetch` always answers a value, in bounded time and memory."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from ssl import SSLContext
+
+import aiohttp
+import structlog
+from aiohttp.abc import AbstractResolver
+
+from reedbed.domain.fetching import (
+    Failed,
+    Fetched,
+    FetchRequest,
+    Gone,
+    NotModified,
+    Outcome,
+    Redirected,
+    Throttled,
+)
+from reedbed.domain.times import Instant
+from reedbed.ingest.body import accept_encoding, read_body
+from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_connector
+from reedbed.ingest.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, describe, refused, too_large
+from reedbed.ingest.guard import Guard
+from reedbed.ingest.headers import basic_auth, cache_hints, clean, links, sendable
+from reedbed.ingest.target import Target, parse_target
+
+log = structlog.get_logger()
+
+MEGABYTE = 1024 * 1024
+ACCEPT_FEED = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml, "
+    "application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, text/html;q=0.5, */*;q=0.3"
+)
+ACCEPT_PAGE = "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.5"
+
+_MAX_PAGE = 5 * MEGABYTE
+_MAX_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_PERMANENT_REDIRECTS = frozenset({301, 308})
+_WITHOUT_DOCUMENT = {
+    204: "The server answered that there is no content (204).",
+    205: "The server answered that there is no content (205).",
+    206: "The server sent only a part of the document (206).",
+}
+_MAX_HEADER_BYTES = 32 * 1024
+_MAX_HEADERS = 200
+
+
+def _system_clock() -> Instant:
+    return time.time_ns() // 1_000_000
+
+
+class Fetcher:
+    """Everything the program reads from the web comes through here. Close it when done."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        user_agent: str = "Reedbed/0.1",
+        timeout: float = 30.0,
+        idle_timeout: float = 20.0,
+        max_bytes: int = 10 * MEGABYTE,
+        connections: int = 100,
+        resolver: AbstractResolver | None = None,
+        ssl_context: SSLContext | None = None,
+        clock: Callable[[], Instant] = _system_clock,
+    ) -> None:
+        self._guard = guard
+        self._user_agent = user_agent
+        self._timeout = timeout
+        self._idle = min(idle_timeout, timeout)
+        self._max_bytes = max_bytes
+        self._connections = connections
+        self._resolver = resolver
+        self._ssl_context = ssl_context
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self._lookup: AbstractResolver | None = None
+
+    async def fetch(self, request: FetchRequest) -> Outcome:
+        trail = _Trail(request, self._max_bytes if request.max_bytes is None else request.max_bytes)
+        deadline = asyncio.timeout(self._timeout)
+        try:
+            async with deadline:
+                return await self._follow(trail)
+        except Exception as error:
+            if deadline.expired():
+                return trail.out_of_time(self._timeout)
+            return self._explain(error, trail)
+
+    async def fetch_page(self, url: str, *, max_bytes: int = _MAX_PAGE, accept: str = ACCEPT_PAGE) -> Outcome:
+        return await self.fetch(FetchRequest(url, accept=accept, max_bytes=max_bytes))
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _follow(self, trail: "_Trail") -> Outcome:
+        address, base = trail.request.url, None
+        for _ in range(_MAX_REDIRECTS + 1):
+            target = trail.step(address, base)
+            if isinstance(target, Failed):
+                return target
+            if (reason := await self._refuse_reason(target, trail.request.proxy)) is not None:
+                return refused(reason)
+            answer = await self._ask(target, trail)
+            if isinstance(answer, str):
+                address, base = answer, target.href
+            else:
+                return answer
+        return Failed(PERMANENT, f"The address redirects more than {_MAX_REDIRECTS} times.")
+
+    async def _refuse_reason(self, target: Target, proxy: str | None) -> str | None:
+        if (reason := self._guard.refuse_host(target.host, target.port)) is not None or proxy is None:
+            return reason
+        return await self._refuse_behind_proxy(target, proxy)
+
+    async def _refuse_behind_proxy(self, target: Target, proxy: str) -> str | None:
+        """A proxy makes the connection itself, so what it would reach is looked up and judged here."""
+        door = parse_target(proxy)
+        if isinstance(door, str):
+            return "The proxy's address is not valid."
+        if (reason := self._guard.refuse_host(door.host, door.port)) is not None:
+            return f"The proxy cannot be used. {reason}"
+        self._open_session()
+        assert self._lookup is not None
+        await GuardedResolver(self._guard, self._lookup, strict=True).resolve(target.host, target.port)
+        return None
+
+    async def _ask(self, target: Target, trail: "_Trail") -> Outcome | str:
+        """The outcome, or the address the server sends us on to."""
+        async with self._open_session().get(
+            target.url,
+            headers=self._headers(target, trail),
+            allow_redirects=False,
+            proxy=trail.request.proxy,
+        ) as response:
+            trail.status = response.status
+            if response.status in _REDIRECTS:
+                return trail.redirect(response)
+            return await self._judge(response, target, trail)
+
+    def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
+        request = trail.request
+        return sendable(
+            {
+                "User-Agent": clean(request.user_agent) or self._user_agent,
+                "Accept": request.accept or ACCEPT_FEED,
+                "Accept-Encoding": accept_encoding(),
+                "If-None-Match": request.etag,
+                "If-Modified-Since": request.last_modified,
+                "Authorization": trail.credentials(target),
+            }
+        )
+
+    async def _judge(self, response: aiohttp.ClientResponse, target: Target, trail: "_Trail") -> Outcome:
+        status = response.status
+        if status == 304:
+            return self._not_modified(response, trail)
+        if 200 <= status < 300 and status not in _WITHOUT_DOCUMENT:
+            return await self._document(response, target, trail)
+        return self._trouble(response)
+
+    def _not_modified(self, response: aiohttp.ClientResponse, trail: "_Trail") -> Outcome:
+        if not (trail.request.etag or trail.request.last_modified):
+            return Failed(TEMPORARY, "The server answered 304 to a question without conditions.", 304)
+        return NotModified(cache_hints(response.headers, self._clock()), trail.redirected())
+
+    async def _document(self, response: aiohttp.ClientResponse, target: Target, trail: "_Trail") -> Outcome:
+        if (response.content_length or 0) > trail.limit:
+            return replace(too_large(trail.limit), status=response.status)
+        encoding = ",".join(response.headers.getall("Content-Encoding", ()))
+        body = await read_body(response.content.iter_any(), encoding, trail.limit)
+        if not body.strip():
+            return Failed(TEMPORARY, "The server answered with an empty document.", response.status)
+        return Fetched(
+            status=response.status,
+            url=target.href,
+            body=body,
+            content_type=clean(response.headers.get("Content-Type")),
+            hints=cache_hints(response.headers, self._clock()),
+            redirected=trail.redirected(),
+            links=links(response.headers, target.href),
+        )
+
+    def _trouble(self, response: aiohttp.ClientResponse) -> Outcome:
+        status = response.status
+        hints = cache_hints(response.headers, self._clock())
+        if status == 410:
+            return Gone()
+        if status == 429 or (status == 503 and hints.retry_after is not None):
+            return Throttled(status, hints)
+        return replace(_status_failure(status), hints=hints)
+
+    def _explain(self, error: Exception, trail: "_Trail") -> Failed:
+        failure = describe(error, trail.host, limit=trail.limit, idle=self._idle)
+        if failure is None:
+            log.warning("fetch failed unexpectedly", url=trail.request.url, error=repr(error)[:500])
+            failure = Failed(TEMPORARY, "The answer could not be read.")
+        return failure if failure.status is not None else replace(failure, status=trail.status)
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._lookup = self._resolver or SystemResolver()
+            self._session = aiohttp.ClientSession(
+                connector=guarded_connector(
+                    self._guard,
+                    resolver=self._lookup,
+                    limit=self._connections,
+                    ssl_context=self._ssl_context,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._idle, sock_read=self._idle),
+                max_line_size=_MAX_HEADER_BYTES,
+                max_field_size=_MAX_HEADER_BYTES,
+                max_headers=_MAX_HEADERS,
+            )
+        return self._session
+
+
+def _status_failure(status: int) -> Failed:
+    match status:
+        case 400:
+            return Failed(PERMANENT, "Invalid request", status)
+        case 401 | 403:
+            return Failed(UNAUTHORIZED, "Authentication required", status)
+        case 404:
+            return Failed(PERMANENT, "Feed no longer available", status)
+        case 407:
+            return Failed(UNAUTHORIZED, "The proxy asks for authentication.", status)
+        case 204 | 205 | 206:
+            return Failed(TEMPORARY, _WITHOUT_DOCUMENT[status], status)
+        case _:
+            lasting = 400 <= status < 500 and status != 408
+            return Failed(PERMANENT if lasting else TEMPORARY, f"The server answered {status}.", status)
+
+
+@dataclass(slots=True)
+class _Trail:
+    """The way of one request from hop to hop."""
+
+    request: FetchRequest
+    limit: int
+    status: int | None = None
+    first: Target | None = None
+    current: Target | None = None
+    permanent: bool = True
+    seen: frozenset[str] = frozenset()
+
+    @property
+    def host(self) -> str:
+        return self.current.host if self.current else "The server"
+
+    def step(self, address: str, base: str | None) -> Target | Failed:
+        target = parse_target(address, base)
+        if isinstance(target, str):
+            return refused(
+                f"The server redirects to an address that cannot be used. {target}" if base else target
+            )
+        if target.href in self.seen:
+            return refused("The address redirects in a circle.")
+        self.seen |= {target.href}
+        self.first = self.first or target
+        self.current = target
+        return target
+
+    def redirect(self, response: aiohttp.ClientResponse) -> Failed | str:
+        self.permanent = self.permanent and response.status in _PERMANENT_REDIRECTS
+        location = response.headers.get("Location", "").strip()
+        if not location:
+            return Failed(TEMPORARY, "The server redirects without saying where to.", response.status)
+        # Bytes that are no UTF-8 arrive as lone surrogates.
+        return location.encode("utf-8", "replace").decode()
+
+    def redirected(self) -> Redirected | None:
+        if self.current is None or self.current is self.first:
+            return None
+        return Redirected(self.current.href, self.permanent)
+
+    def credentials(self, target: Target) -> str | None:
+        """Only for the origin they were given for."""
+        if self.first is None or target.origin != self.first.origin:
+            return None
+        username = self.request.username or self.first.username
+        password = self.request.password or self.first.password
+        return basic_auth(username, password) if username or password else None
+
+    def out_of_time(self, seconds: float) -> Failed:
+        if self.status is not None and self.status < 300:
+            return Failed(
+                TEMPORARY, f"The document was not complete within {seconds:g} seconds.", self.status
+            )
+        return Failed(TEMPORARY, f"The server did not answer within {seconds:g} seconds.")

@@ -1,0 +1,107 @@
+"""Reading and writing header fields that may hold anything."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Protocol
+
+from reedbed.domain.fetching import CacheHints
+from reedbed.domain.times import DAY, SECOND, Instant, from_datetime
+from reedbed.ingest.target import Target, parse_target
+
+MAX_RETRY_AFTER = 30 * DAY
+
+_MAX_VALIDATOR = 1024
+_MAX_SHORT = 256
+_MAX_LINK_HEADER = 8192
+_MAX_LINKS = 16
+_PRINTABLE = re.compile(r"[\x20-\x7e]+")
+_LINK = re.compile(
+    r"<([^<>]{1,2048})>((?:\s*;\s*[^<>;,=\s]{1,40}\s*=\s*(?:\"[^\"<>]{0,200}\"|[^\";,<>\s]{0,200})){0,8})"
+)
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+
+
+class Headers(Protocol):
+    """What aiohttp's case-insensitive multidict offers of itself here."""
+
+    def get(self, key: str, /) -> str | None: ...
+    def getall(self, key: str, default: tuple[str, ...], /) -> "list[str] | tuple[str, ...]": ...
+
+
+def clean(value: str | None, limit: int = _MAX_SHORT) -> str | None:
+    """The value if it is printable ASCII within the limit: safe to store, to show and to send back."""
+    if not value or len(value) > limit or not _PRINTABLE.fullmatch(value):
+        return None
+    return value
+
+
+def cache_hints(headers: Headers, now: Instant) -> CacheHints:
+    expires = headers.get("Expires")
+    retry_after = headers.get("Retry-After")
+    return CacheHints(
+        etag=clean(headers.get("ETag"), _MAX_VALIDATOR),
+        last_modified=clean(headers.get("Last-Modified")),
+        cache_control=clean(", ".join(headers.getall("Cache-Control", ()))),
+        expires=_expires(expires, headers.get("Date"), now) if expires else None,
+        retry_after=retry_moment(retry_after, now) if retry_after else None,
+    )
+
+
+def retry_moment(value: str, now: Instant) -> Instant | None:
+    """Seconds or a date; None when it is neither or already past, at most 30 days ahead."""
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # Longer runs of digits are beyond the limit anyway, and int() of a kilobyte is not free.
+        moment = now + int(text[:12]) * SECOND if len(text) <= 12 else now + MAX_RETRY_AFTER
+    else:
+        date = http_date(text)
+        if date is None:
+            return None
+        moment = date
+    return min(moment, now + MAX_RETRY_AFTER) if moment > now else None
+
+
+def http_date(value: str | None) -> Instant | None:
+    if value is None or clean(value, 64) is None:
+        return None
+    try:
+        return from_datetime(parsedate_to_datetime(value))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _expires(value: str, date: str | None, now: Instant) -> Instant | None:
+    """On our clock: what counts is how long after its own `Date` the server lets the answer live."""
+    moment = http_date(value)
+    sent = http_date(date)
+    return moment if moment is None or sent is None else now + (moment - sent)
+
+
+def links(headers: Headers, base: str) -> tuple[tuple[str, str], ...]:
+    """(rel, absolute address) of the `Link` fields, one pair per relation."""
+    lines = headers.getall("Link", ())
+    if not lines:
+        return ()
+    found: list[tuple[str, str]] = []
+    for address, parameters in _LINK.findall(", ".join(lines)[:_MAX_LINK_HEADER]):
+        found.extend(_relations(address, parameters, base))
+    return tuple(found[:_MAX_LINKS])
+
+
+def _relations(address: str, parameters: str, base: str) -> list[tuple[str, str]]:
+    rel = _REL.search(parameters)
+    target = parse_target(address, base) if clean(address, 2048) else ""
+    if rel is None or not isinstance(target, Target):
+        return []
+    return [(word, target.href) for word in (rel[1] or rel[2] or "").lower().split()[:4]]
+
+
+def basic_auth(username: str, password: str) -> str:
+    return "Basic " + b64encode(f"{username}:{password}".encode()).decode("ascii")
+
+
+def sendable(fields: Mapping[str, str | None]) -> dict[str, str]:
+    """Only fields with a value that cannot break the request apart."""
+    return {name: value for name, raw in fields.items() if (value := clean(raw, _MAX_VALIDATOR)) is not None}
