@@ -1,6 +1,7 @@
 """An import contract of our own: some packages may use nothing but the standard library."""
 
 import sys
+from typing import cast
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
@@ -15,13 +16,14 @@ class PlainPythonContract(Contract):
     forbidden = fields.ListField(subfield=fields.StringField(), required=False)
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        allowed = sys.stdlib_module_names - set(self.forbidden or ())
+        packages = cast(list[str], self.modules)
+        allowed = sys.stdlib_module_names - set(cast(list[str] | None, self.forbidden) or ())
         strangers = sorted(
             (importer, imported)
-            for package in self.modules
+            for package in packages
             for importer in {package, *graph.find_descendants(package)}
             for imported in graph.find_modules_directly_imported_by(importer)
-            if imported.split(".")[0] not in allowed and not _within(imported, self.modules)
+            if imported.split(".")[0] not in allowed and not _within(imported, packages)
         )
         return ContractCheck(kept=not strangers, metadata={"strangers": strangers})
 

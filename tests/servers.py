@@ -1,0 +1,234 @@
+"""Finds or starts the real servers the tests talk to, each private to one test process.
+
+`TEST_POSTGRES_URL`, `TEST_REDIS_URL` and `TEST_CHROMIUM` name others to use instead.
+"""
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+Result = TypeVar("Result")
+
+START_SECONDS = 30
+STOP_SECONDS = 10
+INITDB_OPTIONS = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+# Durability is what a throw-away server does not need.
+POSTGRES_OPTIONS = {
+    "listen_addresses": "127.0.0.1",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "autovacuum": "off",
+}
+CHROMIUM_OPTIONS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+class Missing(Exception):
+    """A server the tests need is not on this machine; the message says how to get it."""
+
+
+@dataclass
+class PostgresServer:
+    admin_url: str
+    _numbers: count = field(default_factory=count)
+
+    def create(self, template: str | None = None) -> str:
+        """A new database, empty or a copy of the one at `template`; its address."""
+        name = f"reedbed_test_{os.getpid()}_{next(self._numbers)}"
+        source = f' TEMPLATE "{urlsplit(template).path[1:]}" STRATEGY FILE_COPY' if template else ""
+        self._execute(f'CREATE DATABASE "{name}"{source}')
+        return urlunsplit(urlsplit(self.admin_url)._replace(path=f"/{name}"))
+
+    def drop(self, url: str) -> None:
+        self._execute(f'DROP DATABASE IF EXISTS "{urlsplit(url).path[1:]}" WITH (FORCE)')
+
+    def _execute(self, statement: str) -> None:
+        run_apart(_execute(self.admin_url, statement))
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine to its end in a loop of its own, whether or not one is running here."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    if url := os.environ.get("TEST_POSTGRES_URL"):
+        yield PostgresServer(url)
+        return
+    binaries = _postgres_binaries()
+    with _work_directory("rbpg") as directory:
+        port = free_port()
+        _create_cluster(binaries, directory)
+        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        command = [
+            binaries / "postgres",
+            "-D",
+            directory / "data",
+            "-k",
+            directory,
+            "-p",
+            str(port),
+            *options,
+        ]
+        # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
+        with _running(command, directory, stop=signal.SIGINT) as process:
+            url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+            _wait_until(lambda: _postgres_answers(url), process, directory)
+            yield PostgresServer(url)
+
+
+def _postgres_binaries() -> Path:
+    newest_first = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]), reverse=True
+    )
+    found = newest_first[0] if newest_first else shutil.which("initdb")
+    if not found:
+        raise Missing("There is no PostgreSQL server: run 'make test-deps' or set TEST_POSTGRES_URL.")
+    return Path(found).resolve().parent
+
+
+def _create_cluster(binaries: Path, directory: Path) -> None:
+    subprocess.run(
+        [binaries / "initdb", "-D", directory / "data", *INITDB_OPTIONS],
+        check=True,
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        **_unprivileged(),
+    )
+
+
+def _postgres_answers(url: str) -> bool:
+    with suppress(OSError, asyncpg.CannotConnectNowError):
+        run_apart(_execute(url, "SELECT 1"))
+        return True
+    return False
+
+
+@contextmanager
+def redis_server() -> Iterator[str]:
+    """The address of a Redis; keep to the commands of 7.0."""
+    if url := os.environ.get("TEST_REDIS_URL"):
+        yield url
+        return
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if not program:
+        raise Missing("There is no Redis server: run 'make test-deps' or set TEST_REDIS_URL.")
+    with _work_directory("rbredis") as directory:
+        port = free_port()
+        options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
+        with _running([program, *options, "--dir", directory], directory) as process:
+            _wait_until(lambda: _redis_answers(port), process, directory)
+            yield f"redis://127.0.0.1:{port}/0"
+
+
+def _redis_answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+        connection.sendall(b"PING\r\n")
+        return connection.recv(7).startswith(b"+PONG")
+    return False
+
+
+def chromium() -> str:
+    """The path of a Chromium that Playwright can drive."""
+    names = [os.environ.get("TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"]
+    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    if not found:
+        raise Missing("There is no Chromium: run 'make test-deps' or set TEST_CHROMIUM.")
+    return found
+
+
+def chromium_options() -> list[str]:
+    """Chromium's sandbox refuses to run as root, and only there is it given up."""
+    return [*CHROMIUM_OPTIONS, "--no-sandbox"] if os.geteuid() == 0 else CHROMIUM_OPTIONS
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def _work_directory(prefix: str) -> Iterator[Path]:
+    """A directory with a short path, because that of a Unix socket may have at most 107 bytes."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
+    try:
+        if drop := _unprivileged():
+            os.chown(directory, drop["user"], drop["group"])
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _unprivileged() -> dict[str, Any]:
+    """Arguments of Popen that give up root, which PostgreSQL refuses to run as."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            user = pwd.getpwnam(name)
+            return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    raise Missing("The tests run as root and there is no user 'postgres' or 'nobody' to run servers as.")
+
+
+@contextmanager
+def _running(
+    command: list[Any], directory: Path, *, stop: signal.Signals = signal.SIGTERM
+) -> Iterator[subprocess.Popen[Any]]:
+    with (directory / "log").open("wb") as log:
+        process: subprocess.Popen[Any] = subprocess.Popen(
+            command, cwd=directory, stdout=log, stderr=log, start_new_session=True, **_unprivileged()
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(stop)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until(ready: Any, process: subprocess.Popen[Any], directory: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args} did not start:\n{(directory / 'log').read_text()}")
+        time.sleep(0.02)
