@@ -116,7 +116,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _possible_together(self) -> Self:
         if bool(self.owner_email) != bool(self.owner_password.get_secret_value()):
-            raise ValueError("REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither")
+            raise ValueError(
+                "REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither"
+            )
         if self.smtp_host and not self.smtp_from:
             raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
         if self.fetch_max_backoff < self.fetch_interval:

@@ -1,0 +1,5 @@
+"""`reedbed`: commands for people."""
+
+from reedbed.cli.root import main
+
+__all__ = ["main"]

@@ -4,7 +4,7 @@ A `Tx` runs `Statement`s and hands back rows that answer to names and positions.
 services open it, keep it short and never hold it across a network call.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -72,7 +72,7 @@ _count: ContextVar[StatementCount | None] = ContextVar("statement_count", defaul
 
 
 @contextmanager
-def counting() -> Iterator[StatementCount]:
+def counting() -> Generator[StatementCount]:
     count = StatementCount()
     token = _count.set(count)
     try:

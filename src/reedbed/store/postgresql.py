@@ -1,14 +1,16 @@
 """PostgreSQL through asyncpg: prepared statements by text, a bounded pool, short waits."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import asyncpg
+import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import NOTHING, Row, note_statement
 from reedbed.store.statements import POSTGRESQL, Params, Statement
+
+asyncpg: Any = untyped_asyncpg
 
 ACQUIRE_TIMEOUT = 10
 COMMAND_TIMEOUT = 60
@@ -75,13 +77,13 @@ class PostgresqlDatabase:
         self._pool = pool
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[PostgresqlTx]:
+    async def read(self) -> AsyncGenerator[PostgresqlTx]:
         with _explained():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
                 yield PostgresqlTx(connection)
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[PostgresqlTx]:
+    async def write(self) -> AsyncGenerator[PostgresqlTx]:
         with _explained():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection, connection.transaction():
                 yield PostgresqlTx(connection)
@@ -109,7 +111,7 @@ async def _keep_as_it_is(connection: Any) -> None:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explained() -> Generator[None]:
     try:
         yield
     except _LOST as error:

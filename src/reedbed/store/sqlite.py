@@ -6,7 +6,7 @@ IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail w
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from queue import SimpleQueue
 from threading import Thread
@@ -185,7 +185,7 @@ class SqliteDatabase:
             self._idle.put_nowait(reader)
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[SqliteTx]:
+    async def read(self) -> AsyncGenerator[SqliteTx]:
         reader = await self._idle.get()
         tx = SqliteTx(reader, "BEGIN")
         try:
@@ -195,7 +195,7 @@ class SqliteDatabase:
             self._idle.put_nowait(reader)
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[SqliteTx]:
+    async def write(self) -> AsyncGenerator[SqliteTx]:
         async with self._writing:
             tx = SqliteTx(self._writer, "BEGIN IMMEDIATE")
             try:

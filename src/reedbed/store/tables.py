@@ -54,7 +54,7 @@ def _number(name: str, start: int = 0) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=text(str(start)))
 
 
-# ---- accounts -------------------------------------------------------------------------------------------------
+# ---- accounts --------------------------------------------------------------------------------------
 
 users = Table(
     "users",
@@ -127,7 +127,7 @@ event_log = Table(
     Index("ix_event_log_user_id_at", "user_id", "at"),
 )
 
-# ---- feeds and their fetch state ------------------------------------------------------------------------------
+# ---- feeds and their fetch state -------------------------------------------------------------------
 
 feeds = Table(
     "feeds",
@@ -242,7 +242,7 @@ blobs = Table(
     _moment("created_at"),
 )
 
-# ---- entries --------------------------------------------------------------------------------------------------
+# ---- entries ---------------------------------------------------------------------------------------
 
 entries = Table(
     "entries",
@@ -312,7 +312,7 @@ entry_versions = Table(
     sqlite_with_rowid=False,
 )
 
-# ---- what a user follows and has read -------------------------------------------------------------------------
+# ---- what a user follows and has read --------------------------------------------------------------
 
 folders = Table(
     "folders",
@@ -471,7 +471,7 @@ undo_rows = Table(
     sqlite_with_rowid=False,
 )
 
-# ---- what a user keeps ----------------------------------------------------------------------------------------
+# ---- what a user keeps -----------------------------------------------------------------------------
 
 bookmarks = Table(
     "bookmarks",
@@ -547,7 +547,7 @@ published_feeds = Table(
     Index("ix_published_feeds_user_id", "user_id"),
 )
 
-# ---- the program itself ---------------------------------------------------------------------------------------
+# ---- the program itself ----------------------------------------------------------------------------
 
 leases = Table(
     "leases",

@@ -56,9 +56,9 @@ def _current_sqlite(path: str) -> str | None:
 
 
 async def _current_postgresql(url: str) -> str | None:
-    import asyncpg
+    from reedbed.store.postgresql import asyncpg
 
-    connection: Any = await asyncpg.connect(url, timeout=10)
+    connection = await asyncpg.connect(url, timeout=10)
     try:
         return await connection.fetchval("SELECT version_num FROM alembic_version")
     except asyncpg.UndefinedTableError:

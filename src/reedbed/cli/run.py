@@ -1,0 +1,49 @@
+"""`reedbed serve`, `web` and `worker`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from reedbed.cli.options import data_dir_option, listen_options
+from reedbed.settings import Settings, load
+
+
+@click.command()
+@listen_options
+@data_dir_option
+def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run everything in one process: page, API and worker."""
+    _run("serve", load({"host": host, "port": port, "data_dir": data_dir}))
+
+
+@click.command()
+@listen_options
+@data_dir_option
+def web(host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the page and the API only; workers run elsewhere."""
+    _run("web", load({"host": host, "port": port, "data_dir": data_dir}))
+
+
+@click.command()
+@data_dir_option
+def worker(data_dir: Path | None) -> None:
+    """Run the background work only."""
+    _run("worker", load({"data_dir": data_dir}))
+
+
+def _run(role: str, settings: Settings) -> None:
+    from reedbed.roles.logs import set_up_logs
+    from reedbed.roles.run import run_role
+
+    set_up_logs(settings.log_level, settings.log_format)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(run_role(role, settings, announce=click.echo))  # pyright: ignore[reportArgumentType]
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.Loop

@@ -1,0 +1,95 @@
+"""The bus: publish a hint, listen to hints, in one process or in many. One protocol, two makes, one test."""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from reedbed.events.hints import Hint
+
+BACKLOG = 1_000
+"""How many hints a process remembers, to replay them to a stream that comes back."""
+
+QUEUE = 500
+"""How many hints may wait for one slow listener before it is told to read everything again."""
+
+
+class Listener:
+    """One listener's queue. When it cannot keep up, `missed` is set and the oldest hints fall out."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Hint] = asyncio.Queue(QUEUE)
+        self.missed = False
+
+    def offer(self, hint: Hint) -> None:
+        if self._queue.full():
+            self._queue.get_nowait()
+            self.missed = True
+        self._queue.put_nowait(hint)
+
+    async def next(self, seconds: float) -> Hint | None:
+        """The next hint, or None after so many seconds of silence."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._queue.get()
+        except TimeoutError:
+            return None
+
+    async def __aiter__(self) -> AsyncIterator[Hint]:
+        while True:
+            yield await self._queue.get()
+
+
+class Bus(Protocol):
+    async def publish(self, hint: Hint) -> None: ...
+
+    def listen(self) -> AbstractContextManager[Listener]: ...
+
+    def since(self, hint_id: str) -> list[Hint] | None:
+        """The hints after this one, or None when it is not remembered (any more)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class LocalHub:
+    """Hands hints to the listeners of this process and remembers the last ones."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+        self._backlog: deque[Hint] = deque(maxlen=BACKLOG)
+
+    def deliver(self, hint: Hint) -> None:
+        self._backlog.append(hint)
+        for listener in self._listeners:
+            listener.offer(hint)
+
+    @contextmanager
+    def listen(self) -> Generator[Listener]:
+        listener = Listener()
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+
+    def since(self, hint_id: str) -> list[Hint] | None:
+        remembered = list(self._backlog)
+        for index, hint in enumerate(remembered):
+            if hint.id == hint_id:
+                return remembered[index + 1 :]
+        return None
+
+    def miss(self) -> None:
+        """Hints may have passed unseen: every listener should read everything again."""
+        self._backlog.clear()
+        for listener in self._listeners:
+            listener.missed = True
+            listener.offer(Hint("resync", id=new_hint_id()))
+
+
+def new_hint_id() -> str:
+    return f"{time.time_ns() // 1_000_000:x}-{secrets.token_hex(4)}"

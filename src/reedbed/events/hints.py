@@ -1,0 +1,18 @@
+"""Hints: "look again, something changed". They may be lost; nothing depends on one arriving."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    topic: str
+    """new_entry, entry_updated, state_changed, counts, progress, subscriptions, session_revoked, wake ..."""
+    user_id: int | None = None
+    """Set: only this user's listeners care."""
+    feed_id: int | None = None
+    """Set: only listeners of users who follow this feed care."""
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    id: str = ""
+    """Given by the bus; the `Last-Event-ID` of a stream."""

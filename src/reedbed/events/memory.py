@@ -1,0 +1,14 @@
+"""The bus of a single process."""
+
+from dataclasses import replace
+
+from reedbed.events.bus import LocalHub, new_hint_id
+from reedbed.events.hints import Hint
+
+
+class MemoryBus(LocalHub):
+    async def publish(self, hint: Hint) -> None:
+        self.deliver(replace(hint, id=new_hint_id()))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

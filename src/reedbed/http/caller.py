@@ -1,0 +1,66 @@
+"""Who is calling: the session cookie, or a bearer token."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from reedbed.domain.accounts import Caller, Scope
+from reedbed.domain.errors import Forbidden, Unauthorized
+from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.csrf import check_form_token
+from reedbed.services import accounts
+from reedbed.services.runtime import Runtime
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def get_runtime(request: Request) -> Runtime:
+    return request.app.state.runtime
+
+
+async def maybe_caller(request: Request) -> Caller | None:
+    """The caller, or None for a stranger. Looked up once per request."""
+    if not hasattr(request.state, "caller"):
+        request.state.caller = await _look_up(request)
+    return request.state.caller
+
+
+async def require_caller(request: Request) -> Caller:
+    caller = await maybe_caller(request)
+    if caller is None:
+        raise Unauthorized("Log in first.")
+    await _check_change(request, caller)
+    return caller
+
+
+async def require_admin(request: Request) -> Caller:
+    caller = await require_caller(request)
+    if not caller.user.operates or Scope.ADMIN not in caller.scopes:
+        raise Forbidden("Only an operator of this server may do this.")
+    return caller
+
+
+async def _look_up(request: Request) -> Caller | None:
+    runtime = get_runtime(request)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return await accounts.identify(runtime, token.strip())
+    cookie = request.cookies.get(SESSION_COOKIE)
+    return await accounts.identify(runtime, cookie, by_cookie=True) if cookie else None
+
+
+async def _check_change(request: Request, caller: Caller) -> None:
+    if request.method in SAFE_METHODS:
+        if Scope.READ not in caller.scopes:
+            raise Forbidden("This token may not read.")
+        return
+    if Scope.WRITE not in caller.scopes:
+        raise Forbidden("This token may only read. Make one with the write scope.")
+    if caller.by_cookie:
+        await check_form_token(request, get_runtime(request).secret)
+
+
+RuntimeOf = Annotated[Runtime, Depends(get_runtime)]
+CallerOf = Annotated[Caller, Depends(require_caller)]
+AdminOf = Annotated[Caller, Depends(require_admin)]
+MaybeCaller = Annotated[Caller | None, Depends(maybe_caller)]

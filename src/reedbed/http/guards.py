@@ -1,0 +1,112 @@
+"""The outermost layer: security headers on every answer, a size limit on every question.
+
+Plain ASGI, because it runs for every request and must not touch streams.
+"""
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reedbed.domain.errors import TooLarge
+from reedbed.http.errors import body_of
+
+BODY_LIMIT = 1_000_000
+OPML_LIMIT = 10_000_000
+
+CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' https: data:",
+        "media-src 'self' https:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "frame-src 'none'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+    )
+)
+
+HEADERS: list[tuple[bytes, bytes]] = [
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+]
+
+
+class SecurityHeaders:
+    """A header that the handler set itself (a stricter policy, say) is kept."""
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self._app = app
+        secure = [(b"strict-transport-security", b"max-age=31536000")] if https else []
+        self._headers = [*HEADERS, *secure]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(pair for pair in self._headers if pair[0] not in present),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, send_guarded)
+
+
+class BodyLimit:
+    """More bytes than the door takes: 413, whether the length was announced or not."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        limit = OPML_LIMIT if "opml" in scope["path"] or "import" in scope["path"] else BODY_LIMIT
+        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not announced.isdigit() or int(announced) > limit:
+            await _refuse(send, limit)
+            return
+        await self._counted(scope, receive, send, limit)
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        taken = 0
+        refused = False
+
+        async def receive_counted() -> Message:
+            nonlocal taken, refused
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > limit and not refused:
+                refused = True
+                await _refuse(send, limit)
+            return {"type": "http.disconnect"} if refused else message
+
+        async def send_unless_refused(message: Message) -> None:
+            if not refused:
+                await send(message)
+
+        await self._app(scope, receive_counted, send_unless_refused)
+
+
+async def _refuse(send: Send, limit: int) -> None:
+    body = orjson.dumps(body_of(TooLarge(f"The request is larger than {limit // 1_000_000} MB.")))
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""The composition root: settings become a runtime, the runtime becomes running tasks."""

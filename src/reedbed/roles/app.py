@@ -1,0 +1,25 @@
+"""The HTTP application: the page and the API on one runtime."""
+
+from fastapi import FastAPI
+
+from reedbed import __version__
+from reedbed.api import register as register_api
+from reedbed.http.guards import BodyLimit, SecurityHeaders
+from reedbed.services.runtime import Runtime
+from reedbed.web import register as register_web
+
+
+def create_app(runtime: Runtime) -> FastAPI:
+    app = FastAPI(
+        title="Reedbed",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.runtime = runtime
+    register_api(app)
+    register_web(app)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
+    return app

@@ -1,0 +1,134 @@
+"""From settings to a `Runtime`, and back to nothing."""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from reedbed import __version__
+from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
+from reedbed.domain.times import DAY, SECOND, Instant
+from reedbed.events.bus import Bus
+from reedbed.events.limiter import Limiter, MemoryLimiter
+from reedbed.events.memory import MemoryBus
+from reedbed.events.pacer import MemoryPacer, Pacer
+from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.guard import Guard
+from reedbed.services import accounts
+from reedbed.services.runtime import AccountPolicy, FetchPolicy, Runtime
+from reedbed.settings import Settings
+from reedbed.store import app_settings
+from reedbed.store.database import Database, open_database
+from reedbed.store.startup import prepare
+
+PROJECT_URL = "https://github.com/reedbed/reedbed"
+
+
+def system_clock() -> Instant:
+    return time.time_ns() // 1_000_000
+
+
+@asynccontextmanager
+async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Runtime]:
+    """A runtime with everything open; closed again at the end, in the right order."""
+    async with AsyncExitStack() as stack:
+        db = await _database(settings, may_migrate=may_migrate)
+        stack.push_async_callback(db.close)
+        bus, limiter, pacer = await _shared_parts(settings, stack)
+        fetcher = _fetcher(settings)
+        stack.push_async_callback(fetcher.close)
+        runtime = Runtime(
+            db=db,
+            bus=bus,
+            fetcher=fetcher,
+            pacer=pacer,
+            limiter=limiter,
+            clock=system_clock,
+            secret=await _secret(settings, db),
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            fetching=_fetch_policy(settings),
+            accounts=_account_policy(settings),
+        )
+        await _owner_from_settings(settings, runtime)
+        yield runtime
+
+
+async def _database(settings: Settings, *, may_migrate: bool) -> Database:
+    await prepare(settings.database, may_migrate=may_migrate)
+    try:
+        return await open_database(settings.database, pool_size=settings.database_pool)
+    except Unavailable as error:
+        raise CannotStart(error.message) from error
+
+
+async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus, Limiter, Pacer]:
+    if not settings.redis_url:
+        return MemoryBus(), MemoryLimiter(), MemoryPacer()
+    from reedbed.events.limiter import RedisLimiter
+    from reedbed.events.pacer import RedisPacer
+    from reedbed.events.redis import RedisBus, connect
+
+    try:
+        client = await connect(settings.redis_url)
+    except Unavailable as error:
+        raise CannotStart(
+            f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis."
+        ) from error
+    stack.push_async_callback(client.aclose)
+    bus = RedisBus(client)
+    stack.push_async_callback(bus.close)
+    return bus, RedisLimiter(client), RedisPacer(client)
+
+
+def _fetcher(settings: Settings) -> Fetcher:
+    contact = settings.contact_url or settings.base_url or PROJECT_URL
+    return Fetcher(
+        Guard(settings.allow_networks),
+        user_agent=f"Reedbed/{__version__} (+{contact})",
+        timeout=settings.fetch_timeout,
+        max_bytes=settings.fetch_max_bytes,
+    )
+
+
+def _fetch_policy(settings: Settings) -> FetchPolicy:
+    return FetchPolicy(
+        interval=settings.fetch_interval * SECOND,
+        max_backoff=settings.fetch_max_backoff * SECOND,
+        max_failures=settings.fetch_max_failures,
+        concurrency=settings.fetch_concurrency,
+        host_delay=int(settings.host_delay * SECOND),
+    )
+
+
+def _account_policy(settings: Settings) -> AccountPolicy:
+    return AccountPolicy(
+        registration=settings.registration,
+        session_life=settings.session_days * DAY,
+        session_idle=settings.session_idle_days * DAY,
+        base_url=settings.address,
+    )
+
+
+async def _secret(settings: Settings, db: Database) -> bytes:
+    given = settings.secret_key.get_secret_value()
+    if given:
+        return given.encode()
+    async with db.write() as tx:
+        return (
+            await app_settings.keep_first(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+        ).encode()
+
+
+async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
+    if not settings.owner_email or not await accounts.needs_owner(runtime):
+        return
+    try:
+        await accounts.create_owner(runtime, settings.owner_email, settings.owner_password.get_secret_value())
+    except Conflict:
+        return  # another process was quicker
+    except ReedbedError as error:
+        raise CannotStart(
+            f"The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: {error.message}"
+        ) from error

@@ -1,0 +1,24 @@
+"""Logs are facts with fields: coloured text on a terminal, JSON lines elsewhere."""
+
+import logging
+import sys
+
+import structlog
+
+
+def set_up_logs(level: str, form: str) -> None:
+    as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.dev.ConsoleRenderer() if as_text else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)

@@ -1,0 +1,100 @@
+"""The roles: `serve` is everything in one process, `web` and `worker` are its halves."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import structlog
+import uvicorn
+
+from reedbed.domain.errors import CannotStart
+from reedbed.roles.build import running
+from reedbed.services.runtime import Runtime
+from reedbed.settings import Settings
+from reedbed.worker import work
+
+log = structlog.get_logger()
+
+Role = Literal["serve", "web", "worker"]
+
+GRACE_SECONDS = 10
+
+
+async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
+    """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
+    listener = _listen(settings) if role != "worker" else None
+    async with running(settings, may_migrate=role == "serve") as runtime:
+        stop = _stop_event()
+        tasks: list[Awaitable[None]] = []
+        if listener is not None:
+            tasks.append(_serve_http(runtime, settings, listener, stop))
+            announce(f"Reedbed is at {settings.address}")
+        if role != "web":
+            tasks.append(_work_until(runtime, stop))
+        await _until_first_failure(tasks, stop)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise CannotStart(
+            f"Port {settings.port} on {settings.host} cannot be used: {error.strerror}. "
+            "Stop the program that uses it, or choose another with --port or REEDBED_PORT."
+        ) from error
+    return listener
+
+
+def _stop_event() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own signal handlers: one event stops web and worker together."""
+
+    def install_signal_handlers(self) -> None:
+        """Left to `_stop_event`."""
+
+
+async def _serve_http(
+    runtime: Runtime, settings: Settings, listener: socket.socket, stop: asyncio.Event
+) -> None:
+    from reedbed.roles.app import create_app
+
+    config = uvicorn.Config(
+        create_app(runtime),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS - 2,
+        timeout_keep_alive=30,
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage]
+    await stop.wait()
+    server.should_exit = True
+    await serving
+
+
+async def _work_until(runtime: Runtime, stop: asyncio.Event) -> None:
+    await work(runtime, stop, grace=GRACE_SECONDS - 2)
+
+
+async def _until_first_failure(tasks: list[Awaitable[None]], stop: asyncio.Event) -> None:
+    running_tasks = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        await asyncio.gather(*running_tasks)
+    finally:
+        stop.set()
+        await asyncio.gather(*running_tasks, return_exceptions=True)

@@ -1,0 +1,48 @@
+"""What every service needs in hand, built once by `roles`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
+from reedbed.events.bus import Bus
+from reedbed.events.limiter import Limiter
+from reedbed.events.pacer import Pacer
+from reedbed.ingest.fetch import Fetcher
+from reedbed.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPolicy:
+    interval: Millis = 30 * MINUTE
+    max_backoff: Millis = 48 * HOUR
+    max_failures: int = 10
+    concurrency: int = 10
+    host_delay: Millis = SECOND
+    lease: Millis = 10 * MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPolicy:
+    registration: str = "closed"
+    session_life: Millis = 30 * DAY
+    session_idle: Millis = 14 * DAY
+    base_url: str = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    db: Database
+    bus: Bus
+    fetcher: Fetcher
+    pacer: Pacer
+    limiter: Limiter
+    clock: Callable[[], Instant]
+    secret: bytes
+    """The instance's own key: signs cursors, addresses and forms."""
+    name: str
+    """This process, as leases and logs call it."""
+    fetching: FetchPolicy = field(default=FetchPolicy())
+    accounts: AccountPolicy = field(default=AccountPolicy())
+
+    def now(self) -> Instant:
+        return self.clock()

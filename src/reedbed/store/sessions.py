@@ -1,0 +1,76 @@
+"""Sessions: opaque tokens, only their SHA-256 stored."""
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from reedbed.domain.accounts import Caller, User
+from reedbed.domain.times import Instant
+from reedbed.store.database import Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import sessions, users
+from reedbed.store.users import USER_COLUMNS
+
+_INSERT = Statement(
+    insert(sessions).returning(sessions.c.id),
+    columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at"],
+)
+_CALLER = Statement(
+    select(*USER_COLUMNS, sessions.c.id.label("session_id"), sessions.c.last_active_at)
+    .join_from(sessions, users, users.c.id == sessions.c.user_id)
+    .where(
+        sessions.c.token_hash == bindparam("token_hash"),
+        sessions.c.expires_at > bindparam("now"),
+        sessions.c.last_active_at > bindparam("idle_since"),
+        users.c.disabled_at.is_(None),
+    )
+)
+_TOUCH = Statement(
+    update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
+)
+_DELETE = Statement(
+    delete(sessions).where(
+        sessions.c.id == bindparam("session_id"), sessions.c.user_id == bindparam("user_id")
+    )
+)
+
+
+async def add(
+    tx: Tx,
+    user_id: int,
+    *,
+    token_hash: str,
+    user_agent: str | None,
+    ip: str | None,
+    now: Instant,
+    expires_at: Instant,
+) -> int:
+    return await tx.value(
+        _INSERT,
+        {
+            "user_id": user_id,
+            "token_hash": token_hash,
+            "user_agent": user_agent,
+            "ip": ip,
+            "created_at": now,
+            "last_active_at": now,
+            "expires_at": expires_at,
+        },
+    )
+
+
+async def caller(
+    tx: Tx, token_hash: str, *, now: Instant, idle_since: Instant
+) -> tuple[Caller, Instant] | None:
+    """Who holds this token, and when they were last seen."""
+    row = await tx.one(_CALLER, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
+    if row is None:
+        return None
+    user = User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+    return Caller(user, session_id=row["session_id"]), row["last_active_at"]
+
+
+async def touch(tx: Tx, session_id: int, now: Instant) -> None:
+    await tx.run(_TOUCH, {"session_id": session_id, "now": now})
+
+
+async def remove(tx: Tx, user_id: int, session_id: int) -> bool:
+    return await tx.run(_DELETE, {"user_id": user_id, "session_id": session_id}) == 1
