@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 UV := $(BIN)/uv
-INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+# Compiled once here, so that a start is quick even where Python may not write its cache.
+INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python
 LOCKED := $(INSTALL) --require-hashes
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
@@ -16,6 +17,7 @@ PYTEST_WORKERS ?= 2
 # Never a Python from elsewhere, and no warning where the cache lies on another disk.
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,6 +28,7 @@ help: ## list these targets
 		|| sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1: \2/p' Makefile
 
 run: install ## install everything and serve on http://127.0.0.1:8080
+	@$(BIN)/python -m compileall -q src/reedbed
 	$(BIN)/reedbed serve
 
 install: $(STAMPS)/package ## install, so that .venv/bin/reedbed exists

@@ -61,7 +61,7 @@ class PostgresServer:
     def create(self, template: str | None = None) -> str:
         """A new database, empty or a copy of the one at `template`; its address."""
         name = f"reedbed_test_{os.getpid()}_{next(self._numbers)}"
-        source = f' TEMPLATE "{urlsplit(template).path[1:]}" STRATEGY FILE_COPY' if template else ""
+        source = f' TEMPLATE "{urlsplit(template).path[1:]}"' if template else ""
         self._execute(f'CREATE DATABASE "{name}"{source}')
         return urlunsplit(urlsplit(self.admin_url)._replace(path=f"/{name}"))
 
