@@ -1,4 +1,4 @@
-"""Every setting of the program, read from the environment, `.env` and flags. Only `roles` and `cli` look here.
+"""Every setting of the program, from the environment, `.env` and flags. Only `roles` and `cli` look here.
 
 Each field is documented in `docs/settings.md`; a test fails for one that is not.
 """

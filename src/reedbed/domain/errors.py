@@ -1,16 +1,16 @@
 """The one error tree. No HTTP in it: each surface has a table from error to answer.
 
-    ReedbedError
-    ├── Refused            the caller did something that cannot be done
-    │   ├── Invalid        a field is wrong; `field` names it
-    │   ├── NotFound       it is not there, or not yours: the two look the same
-    │   ├── Conflict       it is there already, or something newer stands in the way
-    │   ├── Unauthorized   who are you?
-    │   ├── Forbidden      known, and not allowed
-    │   ├── TooMany        slow down; `retry_after` says how long
-    │   └── TooLarge       more bytes than the door takes
-    ├── Unavailable        a part the program needs does not answer; try again later
-    └── CannotStart        the program refuses to start and says the way out
+ReedbedError
+├── Refused            the caller did something that cannot be done
+│   ├── Invalid        a field is wrong; `field` names it
+│   ├── NotFound       it is not there, or not yours: the two look the same
+│   ├── Conflict       it is there already, or something newer stands in the way
+│   ├── Unauthorized   who are you?
+│   ├── Forbidden      known, and not allowed
+│   ├── TooMany        slow down; `retry_after` says how long
+│   └── TooLarge       more bytes than the door takes
+├── Unavailable        a part the program needs does not answer; try again later
+└── CannotStart        the program refuses to start and says the way out
 """
 
 

@@ -116,9 +116,8 @@ async def _secret(settings: Settings, db: Database) -> bytes:
     if given:
         return given.encode()
     async with db.write() as tx:
-        return (
-            await app_settings.keep_first(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
-        ).encode()
+        kept = await app_settings.keep_first(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+    return kept.encode()
 
 
 async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:

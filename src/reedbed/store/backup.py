@@ -1,6 +1,5 @@
 """Consistent copies of a live SQLite file."""
 
-import os
 import sqlite3
 from pathlib import Path
 
@@ -20,4 +19,4 @@ def copy_sqlite(source: str, target: str) -> None:
         raise
     finally:
         origin.close()
-    os.replace(unfinished, target)
+    Path(unfinished).replace(target)

@@ -14,7 +14,7 @@ QUICK_CHECK_OVER = 100 * 1024 * 1024
 
 
 async def prepare(url: str, *, may_migrate: bool) -> None:
-    """Make sure the database is sound and of this program's version; raises `CannotStart` with the way out."""
+    """Make sure the database is sound and of this version; raises `CannotStart` with the way out."""
     if url.startswith("sqlite:"):
         _prepare_file(Path(sqlite_path(url)))
     current = await _current(url)

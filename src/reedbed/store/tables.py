@@ -1,7 +1,7 @@
 """Every table, once. Migrations are written by hand and compared with this in a test.
 
-Moments are BIGINT milliseconds (see `domain.times`). `feeds` and `entries` are shared by all users; everything
-with a `user_id` belongs to one. What is unread is a row in `unread`; what is visible and has no row is read.
+Moments are BIGINT milliseconds (see `domain.times`). `feeds` and `entries` are shared by all users; what has
+a `user_id` belongs to one. What is unread is a row in `unread`; what is visible and has no row is read.
 """
 
 from sqlalchemy import (

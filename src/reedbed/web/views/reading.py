@@ -168,7 +168,8 @@ class Article:
 @dataclass(frozen=True, slots=True)
 class ReadingPage:
     title: str
-    entries: EntryList
+    entries: EntryList | None = None
+    """None for an entry that stands alone."""
     article: Article | None = None
     shows: str = "list"
     """Which pane a phone shows: nav, list or article."""

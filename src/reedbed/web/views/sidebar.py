@@ -7,7 +7,7 @@ from reedbed.web.views.frame import NOTHING, Count, FeedMark
 
 @dataclass(frozen=True, slots=True)
 class SidebarLink:
-    """A smart view, a saved search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
+    """A smart view, a search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
 
     key: str
     url: str
