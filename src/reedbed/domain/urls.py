@@ -1,0 +1,211 @@
+"""Addresses: the key that tells two entries apart, and what a person may type as a feed."""
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from reedbed.domain.errors import Invalid
+
+MAX_ADDRESS = 2_048
+MAX_NAME = 255
+
+_NOT_AN_ADDRESS = "Invalid URL format. Must start with http:// or https://"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_MAX_HOST = 253
+_FORBIDDEN_IN_HOST = re.compile(r"[\s<>\"{}|\\^`%]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def normalize_url(url: str) -> str | None:
+    """The form in which two addresses of one entry are equal, or None where there is none.
+
+    None means: not http or https, no host, or credentials in the address (see `has_userinfo`). Noise goes;
+    what could tell two pages apart stays: case outside the host, other parameters, their order and encoding.
+    """
+    plain = _PLAIN.fullmatch(url)
+    if plain:
+        return _key(plain[1], plain[2].lower(), plain[3] or "", plain[4] or "")
+    parts = _split(url)
+    authority = _authority(parts) if parts else None
+    if parts is None or authority is None or "@" in parts.netloc:
+        return None
+    return _key(parts.scheme, authority, parts.path, parts.query)
+
+
+def feed_address(text: str) -> str:
+    """The address a person typed, checked and tidied; credentials stay, they make the feed private."""
+    typed = text.strip()
+    if not typed:
+        raise Invalid("Feed URL is required", field="url")
+    if len(typed) > MAX_ADDRESS:
+        raise Invalid(f"Feed URL must be at most {MAX_ADDRESS} characters", field="url")
+    parts = None if _CONTROL.search(typed) else _split(typed)
+    authority = _authority(parts) if parts else None
+    if parts is None or authority is None:
+        raise Invalid(_NOT_AN_ADDRESS, field="url")
+    credentials, at, _ = parts.netloc.rpartition("@")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{credentials}{at}{authority}{parts.path}{query}".replace(" ", "%20")
+
+
+def feed_name(name: str) -> str:
+    tidy = name.strip()
+    if not tidy:
+        raise Invalid("Feed name is required", field="name")
+    if len(tidy) > MAX_NAME:
+        raise Invalid("Feed name must be less than 255 characters", field="name")
+    return tidy
+
+
+def has_userinfo(url: str) -> bool:
+    parts = _split(url)
+    return parts is not None and "@" in parts.netloc
+
+
+def host_of(url: str) -> str | None:
+    """The host in lower case and punycode, without port or brackets."""
+    parts = _split(url)
+    return _host(parts) if parts else None
+
+
+def root_domain(url: str) -> str | None:
+    """The part of the host that one owner registered: `news.example.co.uk` gives `example.co.uk`."""
+    host = host_of(url)
+    if host is None or is_ip(host):
+        return host
+    labels = host.rstrip(".").split(".")
+    return ".".join(labels[-(_suffix_length(labels) + 1) :])
+
+
+def is_ip(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_private_address(url: str) -> bool:
+    """Whether the address itself looks like a secret, so that its feed belongs to one user.
+
+    Wrongly True costs one feed that is not shared; wrongly False could show a paid feed to strangers.
+    """
+    parts = _split(url)
+    if parts is None:
+        return False
+    if "@" in parts.netloc:
+        return True
+    segments = parts.path.split("/")
+    return any(map(_secret_segment, segments)) or any(map(_secret_parameter, parts.query.split("&")))
+
+
+# Nine addresses in ten need no parser: this is five times faster than `urlsplit` and its properties.
+_PLAIN = re.compile(
+    r"(https?)://([A-Za-z0-9.-]{1,253})(/[^?#\s\x00-\x1f]*)?(?:\?([^#\s\x00-\x1f]*))?(?:#\S*)?"
+)
+
+
+def _key(scheme: str, authority: str, path: str, query: str) -> str:
+    if path.endswith("/"):
+        path = path.rstrip("/") or "/"
+    if query:
+        query = "&".join(part for part in query.split("&") if not _is_tracking(part))
+    return f"{scheme}://{authority}{path}?{query}" if query else f"{scheme}://{authority}{path}"
+
+
+def _is_tracking(parameter: str) -> bool:
+    return parameter.startswith("utm_") or parameter.partition("=")[0] in ("fbclid", "gclid")
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return None
+    return parts if parts.scheme in _DEFAULT_PORTS and parts.netloc else None
+
+
+def _authority(parts: SplitResult) -> str | None:
+    host = _host(parts)
+    if host is None:
+        return None
+    try:
+        port = parts.port
+    except ValueError:
+        return None
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None or port == _DEFAULT_PORTS[parts.scheme] else f"{name}:{port}"
+
+
+def _host(parts: SplitResult) -> str | None:
+    host = parts.hostname
+    if not host or len(host) > _MAX_HOST or _FORBIDDEN_IN_HOST.search(host):
+        return None
+    return host if host.isascii() else _punycode(host)
+
+
+def _punycode(host: str) -> str:
+    try:
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        # A name that no registry would sell; keeping it lets the resolver say so in its own words.
+        return host
+
+
+# Registries sell names below these labels in most country domains; the full public suffix list is 300 KB
+# and buys little for grouping outlets.
+_SECOND_LEVEL = re.compile(
+    r"(?:ac|co|com|edu|firm|gen|go|gob|gov|gouv|id|ltd|me|mil|ne|net|nhs|nom|or|org|plc|sch|school)\Z"
+)
+_SHARED_SITES = frozenset(
+    {
+        "blogspot.com",
+        "github.io",
+        "gitlab.io",
+        "netlify.app",
+        "pages.dev",
+        "substack.com",
+        "tumblr.com",
+        "vercel.app",
+        "web.app",
+        "wixsite.com",
+        "wordpress.com",
+    }
+)
+
+
+def _suffix_length(labels: list[str]) -> int:
+    if len(labels) < 3:
+        return 1
+    tail = ".".join(labels[-2:])
+    country = len(labels[-1]) == 2 and _SECOND_LEVEL.match(labels[-2])
+    return 2 if country or tail in _SHARED_SITES else 1
+
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[-_.])(?:api|access|feed|rss|user|private)?[-_]?"
+    r"(?:key|token|auth|secret|passw(?:or)?d|pwd|sig|signature)$"
+)
+_SECRET_SEGMENT = re.compile(r"(?i)^(?:private|secret)(?:[-_.].*)?$")
+_PUBLIC_IDS = frozenset({"channel_id", "playlist_id"})
+_LONG_RUN = re.compile(r"[A-Za-z0-9]{24,}")
+
+
+def _secret_parameter(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    if not value or name in _PUBLIC_IDS:
+        return False
+    return _SECRET_NAME.search(name) is not None or _looks_random(value)
+
+
+def _secret_segment(segment: str) -> bool:
+    return _SECRET_SEGMENT.match(segment) is not None or _secret_parameter(segment) or _looks_random(segment)
+
+
+def _looks_random(text: str) -> bool:
+    """A long run of mixed letters and digits. UUIDs do not count: public podcasts are full of them."""
+    for run in _LONG_RUN.findall(text):
+        digits = sum(map(str.isdigit, run))
+        if digits >= 3 and len(run) - digits >= 3:
+            return True
+    return False

@@ -1,0 +1,93 @@
+"""What a check means for the feed: its status word, whether it goes on, whether it has moved."""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from reedbed.domain.fetching import CacheHints, Failed, Fetched, Gone, NotModified, Outcome, Throttled
+from reedbed.domain.times import Instant
+
+Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
+"""`pending` is a feed that was never fetched."""
+
+DEFAULT_MAX_FAILURES = 10
+SIGHTINGS_TO_MOVE = 3
+
+_FAILURES: dict[str, Status] = {"permanent_error": "permanent_error", "unauthorized": "unauthorized"}
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    reason: str
+    """One plain sentence for the feed page and the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """How often in a row a permanent redirect to `target` was seen; `adopt` when it is time to believe it."""
+
+    target: str | None = None
+    count: int = 0
+    adopt: bool = False
+
+
+def status_of(outcome: Outcome) -> Status:
+    match outcome:
+        case Fetched() | NotModified():
+            return "success"
+        case Gone():
+            return "permanent_error"
+        case Throttled():
+            return "temporary_error"
+        case Failed():
+            return _FAILURES.get(outcome.kind, "temporary_error")
+        case _:
+            assert_never(outcome)
+
+
+def failed_with_status(status: int, hints: CacheHints) -> Gone | Throttled | Failed:
+    """An HTTP answer that is no feed, in the words people see."""
+    match status:
+        case 410:
+            return Gone()
+        case 429:
+            return Throttled(status=status, hints=hints)
+        case 503 if hints.retry_after is not None:
+            return Throttled(status=status, hints=hints, message="Service unavailable")
+        case 401 | 403:
+            return Failed("unauthorized", "Authentication required", status, hints)
+        case 404:
+            return Failed("permanent_error", "Feed no longer available", status, hints)
+        case _ if 400 <= status < 500 and status not in (408, 421, 425):
+            return Failed("permanent_error", "Invalid request", status, hints)
+        case _:
+            return Failed("temporary_error", f"The server answered with an error ({status})", status, hints)
+
+
+def verdict_after_failure(
+    failures: int, outcome: Gone | Throttled | Failed, max_failures: int = DEFAULT_MAX_FAILURES
+) -> Keep | Stop:
+    """`failures` in a row, this one counted. The web heals, so nothing but 410 stops a feed at once."""
+    if isinstance(outcome, Gone):
+        return Stop("The site says that this feed is gone for good (410 Gone).")
+    if failures < max(max_failures, 1):
+        return Keep()
+    times = "the first failure" if failures == 1 else f"{failures} failures in a row"
+    return Stop(f"Stopped after {times}. The last one: {outcome.message.rstrip('.')}.")
+
+
+def redirect_sighting(previous_target: str | None, count: int, seen: str | None) -> Sighting:
+    """`seen` is the permanent target of this check, if there was one: three in a row move the feed."""
+    if seen is None:
+        return Sighting()
+    now_seen = count + 1 if seen == previous_target else 1
+    return Sighting(target=seen, count=now_seen, adopt=now_seen >= SIGHTINGS_TO_MOVE)
+
+
+def may_refresh_by_hand(retry_after: Instant | None, now: Instant) -> bool:
+    """A person may go round the schedule, not round a server that asked to be left alone."""
+    return retry_after is None or retry_after <= now

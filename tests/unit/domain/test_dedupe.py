@@ -1,0 +1,256 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reedbed.domain.dedupe import (
+    Known,
+    Plan,
+    Seen,
+    Sifted,
+    Traits,
+    change_hash,
+    is_suspicious_guid,
+    newest,
+    plan,
+    plan_rest,
+    sift,
+    sort_at,
+)
+from reedbed.domain.feeds import ParsedEntry
+from reedbed.domain.times import DAY, Instant
+
+NOW: Instant = 1_800_000_000_000
+NOTHING = Known()
+PLAIN = Traits()
+
+
+def entry(
+    guid: str | None, url: str | None = None, text: str = "text", published: Instant | None = None
+) -> ParsedEntry:
+    return ParsedEntry(guid=guid, url=url, title="Title", content=text, published=published)
+
+
+def stored(done: Plan, known: Known = NOTHING, first_id: int = 1) -> Known:
+    """What a store would know after carrying out the plan."""
+    by_guid, by_url, by_hash = dict(known.by_guid), dict(known.by_url), dict(known.by_hash)
+    for id, new in enumerate(done.new, first_id):
+        seen = Seen(id, new.url, new.change_hash)
+        if new.guid is not None:
+            by_guid[new.guid] = seen
+        if new.url is not None:
+            by_url[new.url] = seen
+        by_hash[new.change_hash] = seen
+    return Known(by_guid, by_url, by_hash)
+
+
+def first(*entries: ParsedEntry, traits: Traits = PLAIN) -> Plan:
+    return plan(entries, Known(), traits, NOW)
+
+
+def again(before: Plan, *entries: ParsedEntry, traits: Traits = PLAIN) -> Plan:
+    return plan(entries, stored(before), traits, NOW)
+
+
+def guids(done: Plan) -> list[str | None]:
+    return [new.guid for new in done.new]
+
+
+def test_an_entry_seen_twice_is_new_once() -> None:
+    a = entry("a", "http://x/a")
+    done = again(first(a), a)
+    assert (done.new, done.changed, done.unchanged) == ((), (), (1,))
+
+
+def test_a_changed_text_is_a_change() -> None:
+    done = again(first(entry("a", "http://x/a")), entry("a", "http://x/a", "other"))
+    assert [(change.entry_id, change.entry.content) for change in done.changed] == [(1, "other")]
+
+
+def test_unchanged_entries_need_no_second_step() -> None:
+    a, b = entry("a", "http://x/a"), entry("b", "http://x/b")
+    known = stored(first(b, a))
+    assert sift([a, b], known.by_guid, Traits()) == Sifted(unchanged=(1, 2), rest=())
+    assert plan_rest(Sifted((1, 2), ()), Known(), Traits(), NOW).unchanged == (1, 2)
+
+
+def test_without_a_guid_the_address_decides() -> None:
+    before = first(entry(None, "http://x/a/"))
+    assert again(before, entry(None, "http://X/a?utm_source=rss#top")).unchanged == (1,)
+    assert len(again(before, entry(None, "http://x/a", "other")).changed) == 1
+
+
+def test_a_new_guid_at_a_known_address_is_the_same_entry() -> None:
+    assert again(first(entry("a", "http://x/a")), entry("b", "http://x/a")).unchanged == (1,)
+
+
+def test_without_guid_and_address_the_text_decides() -> None:
+    before = first(entry(None))
+    assert again(before, entry(None)).unchanged == (1,)
+    assert len(again(before, entry(None, text="other")).new) == 1
+
+
+def test_feeds_that_reuse_addresses_may_do_so() -> None:
+    live = Traits(allow_duplicate_urls=True)
+    one, two = entry("a", "http://x/live", "one"), entry("b", "http://x/live", "two")
+    assert guids(first(one, two)) == ["a"]
+    before = first(one, two, traits=live)
+    assert sorted(map(str, guids(before))) == ["a", "b"]
+    assert again(before, one, two, traits=live).unchanged == (2, 1)
+
+
+def test_reused_addresses_without_guids_fall_to_the_text() -> None:
+    live = Traits(allow_duplicate_urls=True, unreliable=True)
+    one, two = entry("a", "http://x/live", "one"), entry("a", "http://x/live", "two")
+    assert len(first(one, two, one, traits=live).new) == 2
+
+
+def test_the_same_entry_twice_in_a_document_is_one() -> None:
+    a = entry("a", "http://x/a")
+    done = first(a, a)
+    assert (guids(done), done.duplicates) == (["a"], (a,))
+    once_more = again(done, a, a)
+    assert (once_more.unchanged, once_more.duplicates) == ((1,), (a,))
+
+
+def test_a_moved_entry_is_a_change_and_counts_as_collision() -> None:
+    done = again(first(entry("a", "http://x/a")), entry("a", "http://x/b", "fixed title"))
+    assert (done.collisions, done.unreliable) == (1, False)
+    assert [(change.entry_id, change.url) for change in done.changed] == [(1, "http://x/b")]
+
+
+def test_three_collisions_make_guids_unreliable() -> None:
+    before = first(entry("a", "http://x/a"), entry("b", "http://x/b"), entry("c", "http://x/c"))
+    moved = [entry(guid, f"http://y/{guid}", "new text") for guid in "abc"]
+    done = again(before, *moved)
+    assert (done.collisions, done.unreliable) == (3, True)
+    assert guids(done) == [None, None, None]
+    third = plan([entry("a", "http://y/a", "x")], stored(before), Traits(collisions=2), NOW)
+    assert third.unreliable
+
+
+def test_one_guid_for_all_loses_no_entry() -> None:
+    entries = [entry("http://x/", f"http://x/{i}", f"text {i}") for i in range(9)]
+    done = first(*entries)
+    assert (len(done.new), done.unreliable) == (9, True)
+    known = stored(done)
+    assert plan(entries, known, Traits(done.collisions, done.unreliable), NOW).unchanged == tuple(
+        range(9, 0, -1)
+    )
+
+
+def test_two_entries_under_one_guid_stay_two_and_do_not_flap() -> None:
+    one, two = entry("a", "http://x/1", "one"), entry("a", "http://x/2", "two")
+    before = first(one, two)
+    assert len(before.new) == 2
+    done = again(before, two, one)
+    assert (done.changed, done.new, sorted(done.unchanged)) == ((), (), [1, 2])
+    assert done.collisions == 1
+
+
+def test_suspicious_guids_count_once_at_the_first_fetch() -> None:
+    entries = [entry(f"12345678901{i}", f"http://x/{i}", str(i)) for i in range(5)]
+    assert first(*entries, traits=Traits(first_fetch=True)).collisions == 1
+    assert first(*entries).collisions == 0
+    assert is_suspicious_guid("post-1712345678")
+    assert not is_suspicious_guid("https://x/?p=1234567890")
+    assert not is_suspicious_guid("1234567890")
+
+
+def test_credentials_in_an_address_refuse_the_entry() -> None:
+    bad = entry("a", "http://me:secret@x/a")
+    done = first(bad, entry("b", "mailto:me@x"))
+    assert (done.refused, guids(done)) == ((bad,), ["b"])
+
+
+def test_what_retention_removed_does_not_come_back() -> None:
+    a = entry("a", "http://x/a")
+    gone = Seen(None, "http://x/a", change_hash("Title", "text"))
+    for known in (Known(by_guid={"a": gone}), Known(by_url={"http://x/a": gone})):
+        done = plan([a], known, Traits(), NOW)
+        assert (done.new, done.forgotten) == ((), (a,))
+
+
+def test_new_entries_come_oldest_first() -> None:
+    top, middle, dated = entry("a"), entry("b"), entry("c", published=NOW - DAY)
+    assert guids(first(top, middle, dated)) == ["c", "b", "a"]
+
+
+def test_the_sort_moment_is_never_in_the_future_nor_before_the_web() -> None:
+    assert sort_at(NOW - DAY, NOW) == NOW - DAY
+    assert sort_at(None, NOW) == NOW
+    assert sort_at(NOW + DAY, NOW) == NOW
+    assert sort_at(0, NOW) == NOW
+
+
+def test_only_the_newest_are_taken_in_the_order_of_the_document() -> None:
+    entries = [entry(str(i), published=NOW - (DAY * (i * 7 % 10))) for i in range(10)]
+    assert [kept.guid for kept in newest(entries, NOW, limit=3)] == ["0", "3", "6"]
+    assert newest(entries, NOW) is entries
+
+
+def test_title_and_content_do_not_run_together() -> None:
+    assert change_hash("ab", "c") != change_hash("a", "bc")
+    assert len(change_hash("\ud800", "")) == 32
+
+
+ENTRIES = st.lists(
+    st.builds(
+        entry,
+        st.sampled_from([None, "", "a", "b", "c", "1712345678"]),
+        st.sampled_from(
+            [None, "http://x/1", "http://x/2", "http://x/2#f", "http://x/3/", "http://u@x/", "tag:x"]
+        ),
+        st.sampled_from(["one", "two", "three"]),
+        st.none() | st.integers(-DAY, NOW + DAY),
+    ),
+    max_size=12,
+)
+TRAITS = st.builds(Traits, st.integers(0, 2), st.booleans(), st.booleans(), st.booleans())
+
+
+def carry_out(done: Plan, known: Known, next_id: int) -> Known:
+    """As `stored`, with changes: the unique keys of a store would raise where this asserts."""
+    for new in done.new:
+        assert new.guid is None or new.guid not in known.by_guid
+    after = stored(done, known, next_id)
+    for change in done.changed:
+        seen = Seen(change.entry_id, change.url, change.change_hash)
+        for index in (after.by_guid, after.by_url):
+            for key in [key for key, old in index.items() if old.entry_id == change.entry_id]:
+                index[key] = seen  # type: ignore[index]
+    return after
+
+
+@given(st.lists(ENTRIES, min_size=1, max_size=4), TRAITS)
+def test_no_entry_is_lost_and_none_is_doubled(documents: list[list[ParsedEntry]], traits: Traits) -> None:
+    known, next_id = Known(), 1
+    for document in documents:
+        done = plan(document, known, traits, NOW)
+        placed = (*done.new, *done.changed, *done.unchanged, *done.duplicates, *done.forgotten, *done.refused)
+        assert len(placed) == len(document)
+        touched = [*(change.entry_id for change in done.changed), *done.unchanged]
+        assert len(touched) == len(set(touched))
+        fresh = [new.guid for new in done.new if new.guid is not None]
+        assert len(fresh) == len(set(fresh))
+        if not traits.allow_duplicate_urls:
+            addresses = [new.url for new in done.new if new.url is not None]
+            assert len(addresses) == len(set(addresses))
+            assert not set(addresses) & set(known.by_url)
+        assert [new.sort_at for new in done.new] == sorted(new.sort_at for new in done.new)
+        assert done.collisions >= traits.collisions
+        known = carry_out(done, known, next_id)
+        next_id += len(done.new)
+        traits = Traits(done.collisions, done.unreliable, traits.allow_duplicate_urls)
+
+
+@given(ENTRIES, TRAITS)
+def test_a_second_look_at_the_same_document_finds_nothing_new(
+    document: list[ParsedEntry], traits: Traits
+) -> None:
+    before = plan(document, Known(), traits, NOW)
+    settled = Traits(before.collisions, before.unreliable, traits.allow_duplicate_urls)
+    done = plan(document, stored(before), settled, NOW)
+    if done.unreliable == settled.unreliable:
+        assert done.new == ()
+    else:
+        # Without its guid, what stood behind another entry may step forward once.
+        assert {new.entry for new in done.new} <= set(before.duplicates)
