@@ -27,10 +27,17 @@ def guarded_connector(
     *,
     resolver: AbstractResolver | None = None,
     limit: int = 100,
+    max_wire_bytes: int = 64 * 1024 * 1024,
     ssl_context: SSLContext | None = None,
 ) -> TCPConnector:
     """A connector that reaches only what the guard leaves open. Call it inside the running loop."""
-    return _GuardedConnector(guard, resolver or SystemResolver(), limit=limit, ssl_context=ssl_context)
+    return _GuardedConnector(
+        guard,
+        resolver or SystemResolver(),
+        limit=limit,
+        max_wire_bytes=max_wire_bytes,
+        ssl_context=ssl_context,
+    )
 
 
 class SystemResolver(AbstractResolver):
@@ -94,7 +101,13 @@ class GuardedResolver(AbstractResolver):
 
 class _GuardedConnector(TCPConnector):
     def __init__(
-        self, guard: Guard, resolver: AbstractResolver, *, limit: int, ssl_context: SSLContext | None
+        self,
+        guard: Guard,
+        resolver: AbstractResolver,
+        *,
+        limit: int,
+        max_wire_bytes: int,
+        ssl_context: SSLContext | None,
     ) -> None:
         # aiohttp's own annotation of socket_factory is incomplete.
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
@@ -104,7 +117,7 @@ class _GuardedConnector(TCPConnector):
             keepalive_timeout=_KEEPALIVE_SECONDS,
             ssl=ssl_context or True,
         )
-        self._factory = partial(_ImpatientHandler, loop=self._loop)
+        self._factory = partial(_ImpatientHandler, max_wire_bytes, loop=self._loop)
         self._lookup = resolver
 
     async def close(self, *, abort_ssl: bool = False) -> None:
@@ -119,15 +132,36 @@ def _checked_socket(guard: Guard, info: _AddrInfo) -> socket.socket:
 
 
 class _ImpatientHandler(ResponseHandler):
-    """aiohttp reads 1xx answers for as long as they come; a flood of them ends here."""
+    """Ends what the HTTP parser would read for as long as it comes and no reader of the body ever sees:
+    floods of 1xx answers, chunk extensions and trailers."""
 
-    _interim = 0
+    def __init__(self, max_wire_bytes: int, *, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._max_wire_bytes = max_wire_bytes
+        self._wire_bytes = 0
+        self._interim_answers = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._wire_bytes += len(data)
+        if self._wire_bytes > self._max_wire_bytes:
+            self._give_up("Too many bytes")
+        else:
+            super().data_received(data)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        self._interim = self._interim + 1 if 100 <= data[0].code < 200 else 0
-        if self._interim <= _MAX_INTERIM_ANSWERS:
+        if not 100 <= data[0].code < 200:
+            self._wire_bytes = self._interim_answers = 0
             super().feed_data(data, size)
-        elif self._interim == _MAX_INTERIM_ANSWERS + 1:
-            self.set_exception(BadHttpMessage("Too many interim answers"))
-            if self.transport is not None:
-                self.transport.abort()
+        elif self._interim_answers < _MAX_INTERIM_ANSWERS:
+            self._interim_answers += 1
+            super().feed_data(data, size)
+        elif self._exception is None:
+            self._give_up("Too many interim answers")
+
+    def _give_up(self, reason: str) -> None:
+        error = BadHttpMessage(reason)
+        self.set_exception(error)
+        if self._payload is not None:
+            self._payload.set_exception(error)
+        if self.transport is not None:
+            self.transport.abort()

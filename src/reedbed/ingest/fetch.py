@@ -48,6 +48,8 @@ _WITHOUT_DOCUMENT = {
 }
 _MAX_HEADER_BYTES = 32 * 1024
 _MAX_HEADERS = 200
+# Chunk headers may outweigh small chunks; beyond this the framing is the attack.
+_WIRE_FACTOR = 4
 
 
 def _system_clock() -> Instant:
@@ -213,6 +215,7 @@ class Fetcher:
                     self._guard,
                     resolver=self._lookup,
                     limit=self._connections,
+                    max_wire_bytes=_WIRE_FACTOR * self._max_bytes + MEGABYTE,
                     ssl_context=self._ssl_context,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

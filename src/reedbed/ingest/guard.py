@@ -4,6 +4,7 @@ An address is judged three times: as it stands in the URL, as the resolver answe
 decides, in the moment the socket to it is made. A name that answers differently each time gains nothing.
 """
 
+import errno
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -75,7 +76,7 @@ class AddressRefused(OSError):
     """The guard said no. An OSError, so that the client treats it as a connection that cannot be made."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(errno.EACCES, reason)
         self.reason = reason
 
 
