@@ -200,3 +200,29 @@ class VersionsPage:
     compared: str
     title_changes: tuple[Change, ...]
     paragraphs: tuple[tuple[Change, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAnswer:
+    """What `reading/summary.html` needs when it is the whole answer; given to it as `article`."""
+
+    id: int
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class TagsAnswer:
+    """What `reading/tags.html` needs when it is the whole answer; given to it as `article`."""
+
+    id: int
+    tags: tuple[str, ...]
+    known_tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HighlightsAnswer:
+    """What `reading/highlights.html` needs when it is the whole answer; given to it as `article`."""
+
+    id: int
+    language: str
+    highlights: tuple[Highlight, ...]
