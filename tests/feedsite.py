@@ -8,7 +8,7 @@
 
 A feed exists from the first mention of its name and answers conditional requests. `feed=` chooses one,
 `site.feed("news", form="atom")` its format. `serve_in_thread()` runs a site for tests without a loop.
-`tests/feedload.py` serves very many feeds.
+`tests/feedload.py` serves very many feeds, as a process of its own.
 """
 
 import asyncio

@@ -1,0 +1,59 @@
+"""What must not be anywhere in the tree: a rule worth saying twice is a check."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = {".py", ".js", ".mjs", ".css", ".html", ".md", ".toml", ".txt", ".json", ".yml", ".sh", ""}
+# Spelled in parts, so that this file does not hold what it looks for.
+REGISTRIES = ["pypi" + r"\.org", "python" + "hosted", "npm" + r"js\.(org|com)", "yarn" + r"pkg\.com"]
+FORBIDDEN = {
+    "a registry's address": "|".join(REGISTRIES),
+    "a mock": "unittest" + r"[. ](import )?mock|pytest[-_]mock|Magic" + "Mock",
+    "a skip mark": r"pytest\.mark\." + "(skip|xfail)",
+    "a promise instead of work": r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX)\b",
+    "a path of one machine": r"(?<![\w.~])/(work/(main|shared)|home/\w+|root)/|/Us" + "ers/",
+}
+# A laptop without a server skips what needs it, in one place.
+ONLY_SKIP = "tests/conftest.py"
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN)
+def test_nowhere_in_the_tree_is(kind: str) -> None:
+    pattern = re.compile(FORBIDDEN[kind])
+    assert _places(pattern) == []
+
+
+def test_only_a_missing_server_skips_a_test() -> None:
+    places = _places(re.compile(r"pytest\." + r"skip\("))
+    assert {place.partition(":")[0] for place in places} == {ONLY_SKIP}
+
+
+def test_locks_are_hashed_and_hold_no_address() -> None:
+    for lock in (ROOT / "requirements").glob("*.txt"):
+        text = lock.read_text()
+        assert re.findall(r"^[^ ].*[^\\]$", text, re.MULTILINE) == [], f"without a hash in {lock.name}"
+        assert "://" not in text, lock.name
+    assert '"resolved"' not in (ROOT / "web/package-lock.json").read_text()
+
+
+def _places(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in _files()
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def _files() -> list[Path]:
+    """What version control holds, and what is about to be added to it."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [ROOT / name for name in listed.split("\0") if name]
+    return [
+        file for file in files if file.is_file() and file.suffix in TEXT and "tests/data" not in str(file)
+    ]
