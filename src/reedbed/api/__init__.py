@@ -1,7 +1,11 @@
-"""JSON v1."""
+"""JSON v1: everything the page can do, for programs."""
 
 from fastapi import FastAPI
+
+from reedbed.api import health
 
 
 def register(app: FastAPI) -> None:
     """Put the API's doors on the application."""
+    for part in (health,):
+        app.include_router(part.router)

@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from reedbed import __version__
 from reedbed.api import register as register_api
 from reedbed.http.guards import BodyLimit, SecurityHeaders
+from reedbed.http.handlers import register_error_handlers
 from reedbed.services.runtime import Runtime
 from reedbed.web import register as register_web
 
@@ -20,6 +21,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.state.runtime = runtime
     register_api(app)
     register_web(app)
+    register_error_handlers(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
     return app

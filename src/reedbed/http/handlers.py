@@ -1,0 +1,86 @@
+"""Every failure becomes an answer: JSON for programs, a page for people, never a traceback."""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from reedbed.domain.errors import Invalid, ReedbedError
+from reedbed.http.errors import body_of, headers_of, status_of
+from reedbed.http.json import json_response
+
+log = structlog.get_logger()
+
+ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
+
+PROGRAM_PATHS = (
+    "/api/",
+    "/accounts/",
+    "/reader/",
+    "/fever",
+    "/mcp",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/rss",
+)
+
+PLAIN_WORDS = {
+    400: ("invalid", "The request could not be understood."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take that method."),
+    413: ("too_large", "The request is too large."),
+    415: ("unsupported_media_type", "This kind of content is not understood here."),
+}
+
+
+class _Unexpected(ReedbedError):
+    code = "internal"
+
+
+def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -> None:
+    """`error_page` draws the page for people; without it everyone gets JSON."""
+
+    async def answer(request: Request, error: ReedbedError, status: int) -> Response:
+        if error_page is not None and not request.url.path.startswith(PROGRAM_PATHS):
+            return await error_page(request, error, status)
+        return json_response(body_of(error), status, headers_of(error))
+
+    async def expected(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ReedbedError)
+        if status_of(error) >= 500:
+            log.warning("could not answer", path=request.url.path, error=error.message)
+        return await answer(request, error, status_of(error))
+
+    async def malformed(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return await answer(request, _first_problem(error), 400)
+
+    async def refused_by_router(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return await answer(request, _from_status(error.status_code), error.status_code)
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        log.exception("unexpected error", path=request.url.path, method=request.method, exc_info=error)
+        return await answer(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
+
+    app.add_exception_handler(ReedbedError, expected)
+    app.add_exception_handler(RequestValidationError, malformed)
+    app.add_exception_handler(HTTPException, refused_by_router)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _first_problem(error: RequestValidationError) -> Invalid:
+    problem = error.errors()[0]
+    field = ".".join(str(part) for part in problem["loc"][1:])
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return Invalid(f"{field}: {message}" if field else message, field or None)
+
+
+def _from_status(status: int) -> ReedbedError:
+    code, message = PLAIN_WORDS.get(status, ("refused", "The request was refused."))
+    error = ReedbedError(message)
+    error.code = code
+    return error
