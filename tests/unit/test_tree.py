@@ -1,7 +1,10 @@
 """What must not be anywhere in the tree: a rule worth saying twice is a check."""
 
+import itertools
+import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,17 @@ def test_locks_are_hashed_and_hold_no_address() -> None:
         assert re.findall(r"^[^ ].*[^\\]$", text, re.MULTILINE) == [], f"without a hash in {lock.name}"
         assert "://" not in text, lock.name
     assert '"resolved"' not in (ROOT / "web/package-lock.json").read_text()
+
+
+def test_every_direct_dependency_says_why_it_is_here() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    libraries = json.loads((ROOT / "web/package.json").read_text())
+    python = [*project["project"]["dependencies"], *itertools.chain(*project["dependency-groups"].values())]
+    names = {re.split(r"[\[<>=;~ ]", requirement)[0] for requirement in python}
+    names |= {*libraries["dependencies"], *libraries["devDependencies"]}
+    rows = [line for line in (ROOT / "docs/dependencies.md").read_text().splitlines() if line.startswith("|")]
+    told = {name.strip() for row in rows for name in re.sub(r"\(.*?\)", "", row.split("|")[1]).split(",")}
+    assert names - told == set()
 
 
 def _places(pattern: re.Pattern[str]) -> list[str]:
