@@ -24,7 +24,12 @@ class RedisBus(LocalHub):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self._redis = client
+        self._listening = asyncio.Event()
         self._hearing = asyncio.create_task(self._hear(), name="redis-bus")
+
+    async def ready(self) -> None:
+        """Returns when hints of others are heard."""
+        await self._listening.wait()
 
     async def publish(self, hint: Hint) -> None:
         message = orjson.dumps(_as_dict(replace(hint, id=new_hint_id())))
@@ -50,6 +55,7 @@ class RedisBus(LocalHub):
     async def _hear_until_lost(self) -> None:
         async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
             await channel.subscribe(CHANNEL)
+            self._listening.set()
             async for message in channel.listen():
                 self.deliver(Hint(**orjson.loads(message["data"])))
 

@@ -129,5 +129,6 @@ async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
         return  # another process was quicker
     except ReedbedError as error:
         raise CannotStart(
-            f"The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: {error.message}"
+            "The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: "
+            f"{error.message}"
         ) from error

@@ -1,0 +1,70 @@
+"""One test for both makes of the bus."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.events.bus import QUEUE, Bus
+from reedbed.events.hints import Hint
+from reedbed.events.memory import MemoryBus
+from reedbed.events.redis import RedisBus, connect
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
+    if request.param == "memory":
+        yield MemoryBus()
+        return
+    client = await connect(request.getfixturevalue("redis_url"))
+    redis_bus = RedisBus(client)
+    await redis_bus.ready()
+    yield redis_bus
+    await redis_bus.close()
+    await client.aclose()
+
+
+async def test_every_listener_hears_a_hint(bus: Bus) -> None:
+    with bus.listen() as one, bus.listen() as other:
+        await bus.publish(Hint("new_entry", feed_id=7, data={"ids": [1, 2]}))
+        heard = [await one.next(2), await other.next(2)]
+    assert all(hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard)
+
+
+async def test_a_listener_that_left_hears_nothing(bus: Bus) -> None:
+    with bus.listen() as gone:
+        pass
+    with bus.listen() as here:
+        await bus.publish(Hint("counts", user_id=1))
+        assert await here.next(2)
+    assert await gone.next(0.01) is None
+
+
+async def test_silence_ends_after_the_given_time(bus: Bus) -> None:
+    with bus.listen() as listener:
+        assert await listener.next(0.01) is None
+
+
+async def test_a_stream_that_comes_back_gets_what_it_missed(bus: Bus) -> None:
+    with bus.listen() as listener:
+        for number in range(3):
+            await bus.publish(Hint("counts", data={"number": number}))
+        heard = [await listener.next(2) for _ in range(3)]
+    assert heard[0] is not None
+    missed = bus.since(heard[0].id)
+    assert missed is not None
+    assert [hint.data["number"] for hint in missed] == [1, 2]
+
+
+async def test_an_unknown_last_id_means_read_everything_again(bus: Bus) -> None:
+    assert bus.since("never-seen") is None
+
+
+async def test_a_listener_too_slow_is_told_so_and_does_not_grow(bus: Bus) -> None:
+    with bus.listen() as slow, bus.listen() as quick:
+        for number in range(QUEUE + 5):
+            await bus.publish(Hint("counts", data={"number": number}))
+            assert await quick.next(2)
+        await asyncio.sleep(0)
+    assert slow.missed
+    assert not quick.missed
