@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reedbed.domain.hints import Hint
 from reedbed.events.bus import QUEUE, Bus
-from reedbed.events.hints import Hint
 from reedbed.events.memory import MemoryBus
 from reedbed.events.redis import RedisBus, connect
 
@@ -28,7 +28,9 @@ async def test_every_listener_hears_a_hint(bus: Bus) -> None:
     with bus.listen() as one, bus.listen() as other:
         await bus.publish(Hint("new_entry", feed_id=7, data={"ids": [1, 2]}))
         heard = [await one.next(2), await other.next(2)]
-    assert all(hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard)
+    assert all(
+        hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard
+    )
 
 
 async def test_a_listener_that_left_hears_nothing(bus: Bus) -> None:

@@ -2,10 +2,10 @@
 
 from fastapi import FastAPI
 
-from reedbed.api import health
+from reedbed.api import events, health
 
 
 def register(app: FastAPI) -> None:
     """Put the API's doors on the application."""
-    for part in (health,):
+    for part in (health, events):
         app.include_router(part.router)

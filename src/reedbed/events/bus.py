@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from reedbed.events.hints import Hint
+from reedbed.domain.hints import Hint
 
 BACKLOG = 1_000
 """How many hints a process remembers, to replay them to a stream that comes back."""
@@ -45,6 +45,10 @@ class Listener:
 
 class Bus(Protocol):
     async def publish(self, hint: Hint) -> None: ...
+
+    def deliver(self, hint: Hint) -> None:
+        """Hand a hint to the listeners of this process only."""
+        ...
 
     def listen(self) -> AbstractContextManager[Listener]: ...
 

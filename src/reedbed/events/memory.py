@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from reedbed.domain.hints import Hint
 from reedbed.events.bus import LocalHub, new_hint_id
-from reedbed.events.hints import Hint
 
 
 class MemoryBus(LocalHub):

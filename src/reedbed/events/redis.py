@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.hints import Hint
 from reedbed.events.bus import LocalHub, new_hint_id
-from reedbed.events.hints import Hint
 
 log = structlog.get_logger()
 

@@ -10,6 +10,7 @@ import structlog
 import uvicorn
 
 from reedbed.domain.errors import CannotStart
+from reedbed.domain.hints import Hint
 from reedbed.roles.build import running
 from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
@@ -83,6 +84,7 @@ async def _serve_http(
     server = _Server(config)
     serving = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage]
     await stop.wait()
+    runtime.bus.deliver(Hint("stopping"))  # open streams end themselves, else they would use up the grace
     server.should_exit = True
     await serving
 

@@ -1,0 +1,86 @@
+"""Live updates: which hints concern a user, for as long as their stream is open.
+
+A stream holds no database connection. It knows the feeds its user follows and reads them again when told.
+"""
+
+import random
+from collections.abc import AsyncGenerator
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.hints import Hint
+from reedbed.domain.times import HOUR, MINUTE, Instant
+from reedbed.events.bus import Listener, new_hint_id
+from reedbed.services.runtime import Runtime
+from reedbed.store import following
+
+HEARTBEAT_SECONDS = 30.0
+LIFE = HOUR
+SHOWN = frozenset(
+    {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "resync"}
+)
+
+
+async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
+    """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
+    with runtime.bus.listen() as listener:
+        feeds = await _followed(runtime, caller.user_id)
+        for hint in _catch_up(runtime, last_id):
+            if _concerns(hint, caller.user_id, feeds):
+                yield hint
+        ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
+        async for hint in _heard(runtime, listener, caller, ends_at):
+            if hint is None or hint.topic == "resync":
+                yield hint
+                continue
+            if hint.topic == "subscriptions" and hint.user_id == caller.user_id:
+                feeds = await _followed(runtime, caller.user_id)
+            if _concerns(hint, caller.user_id, feeds):
+                yield hint
+
+
+async def _heard(
+    runtime: Runtime, listener: Listener, caller: Caller, ends_at: Instant
+) -> AsyncGenerator[Hint | None]:
+    while runtime.now() < ends_at:
+        hint = await listener.next(HEARTBEAT_SECONDS)
+        if listener.missed:
+            listener.missed = False
+            yield _resync()
+        if hint is not None and (hint.topic == "stopping" or _revokes(hint, caller)):
+            return
+        yield hint
+
+
+def _catch_up(runtime: Runtime, last_id: str | None) -> list[Hint]:
+    if not last_id:
+        return []
+    missed = runtime.bus.since(last_id)
+    return [_resync()] if missed is None else missed
+
+
+def _resync() -> Hint:
+    return Hint("resync", id=new_hint_id())
+
+
+def _concerns(hint: Hint, user_id: int, feeds: frozenset[int]) -> bool:
+    if hint.topic not in SHOWN:
+        return False
+    if hint.user_id is not None:
+        return hint.user_id == user_id
+    return hint.feed_id is None or hint.feed_id in feeds
+
+
+def _revokes(hint: Hint, caller: Caller) -> bool:
+    if hint.topic != "revoked" or hint.user_id != caller.user_id:
+        return False
+    session, token = hint.data.get("session_id"), hint.data.get("token_id")
+    if session is None and token is None:
+        return hint.data.get("except_session_id") != caller.session_id
+    return (session is not None and session == caller.session_id) or (
+        token is not None and token == caller.token_id
+    )
+
+
+async def _followed(runtime: Runtime, user_id: int) -> frozenset[int]:
+    async with runtime.db.read() as tx:
+        return await following.feed_ids(tx, user_id)
