@@ -10,6 +10,8 @@ from typing import Protocol
 
 import brotli
 
+ACCEPT_ENCODING = "gzip, deflate, br"
+
 _PIECE = 64 * 1024
 _MAX_LAYERS = 3
 _MAX_GZIP_MEMBERS = 1024
@@ -36,10 +38,6 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str | None, limit: i
         # A compressed file handed out as it is: no feed, page or picture begins so.
         return _unpack(body, limit)
     return body
-
-
-def accept_encoding() -> str:
-    return "gzip, deflate, br"
 
 
 def _push(layers: "list[_Metered]", chunk: bytes) -> Iterator[bytes]:

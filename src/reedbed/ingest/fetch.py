@@ -21,11 +21,11 @@ from reedbed.domain.fetching import (
     Throttled,
 )
 from reedbed.domain.times import Instant
-from reedbed.ingest.body import accept_encoding, read_body
+from reedbed.ingest.body import ACCEPT_ENCODING, read_body
 from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_connector
 from reedbed.ingest.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, describe, refused, too_large
 from reedbed.ingest.guard import Guard
-from reedbed.ingest.headers import basic_auth, cache_hints, clean, links, sendable
+from reedbed.ingest.headers import basic_auth, cache_hints, clean, is_sendable, links
 from reedbed.ingest.target import Target, parse_target
 
 log = structlog.get_logger()
@@ -73,7 +73,11 @@ class Fetcher:
         clock: Callable[[], Instant] = _system_clock,
     ) -> None:
         self._guard = guard
-        self._user_agent = user_agent
+        self._usual_headers = {
+            "User-Agent": user_agent,
+            "Accept": ACCEPT_FEED,
+            "Accept-Encoding": ACCEPT_ENCODING,
+        }
         self._timeout = timeout
         self._idle = min(idle_timeout, timeout)
         self._max_bytes = max_bytes
@@ -150,16 +154,14 @@ class Fetcher:
 
     def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
         request = trail.request
-        return sendable(
-            {
-                "User-Agent": clean(request.user_agent) or self._user_agent,
-                "Accept": request.accept or ACCEPT_FEED,
-                "Accept-Encoding": accept_encoding(),
-                "If-None-Match": request.etag,
-                "If-Modified-Since": request.last_modified,
-                "Authorization": trail.credentials(target),
-            }
-        )
+        wanted = {
+            "User-Agent": request.user_agent,
+            "Accept": request.accept,
+            "If-None-Match": request.etag,
+            "If-Modified-Since": request.last_modified,
+            "Authorization": trail.credentials(target),
+        }
+        return self._usual_headers | {name: value for name, value in wanted.items() if is_sendable(value)}
 
     async def _judge(self, response: aiohttp.ClientResponse, target: Target, trail: "_Trail") -> Outcome:
         status = response.status

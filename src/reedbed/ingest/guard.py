@@ -136,6 +136,8 @@ def _literal(host: str) -> Address | None:
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):
         return _LOOPBACK
+    if not name[-1:].isdigit() and ":" not in name:
+        return None
     try:
         return ip_address(name)
     except ValueError:

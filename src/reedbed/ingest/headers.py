@@ -2,9 +2,8 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from reedbed.domain.fetching import CacheHints
 from reedbed.domain.times import DAY, SECOND, Instant, from_datetime
@@ -102,6 +101,6 @@ def basic_auth(username: str, password: str) -> str:
     return "Basic " + b64encode(f"{username}:{password}".encode()).decode("ascii")
 
 
-def sendable(fields: Mapping[str, str | None]) -> dict[str, str]:
-    """Only fields with a value that cannot break the request apart."""
-    return {name: value for name, raw in fields.items() if (value := clean(raw, _MAX_VALIDATOR)) is not None}
+def is_sendable(value: str | None) -> TypeGuard[str]:
+    """Whether the value can be a field of a request without breaking it apart."""
+    return value is not None and clean(value, _MAX_VALIDATOR) is not None

@@ -1,5 +1,6 @@
 """An address made ready for a request: one spelling, no surprises."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -8,21 +9,26 @@ from yarl import URL
 
 _MAX_LENGTH = 4096
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Addresses the full parser would leave letter for letter as they are, which is nearly all of them: a lower
+# case name under a domain that begins with a letter (so no number in any notation) and nothing that needs
+# escaping. Reading these here costs a fifth.
+_PLAIN = re.compile(
+    r"(https?)://((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,8}[a-z][a-z]{1,30})(?::([1-5][0-9]{4}|[1-9][0-9]{3}))?"
+    r"(/[A-Za-z0-9_~/%!$&()*+,;=:@.-]*(?:\?[A-Za-z0-9_~/%!$&()*+,;=:@.?-]*)?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    url: URL
+    href: str
     """Without credentials and fragment."""
+    url: URL
+    """The same, as the client takes it."""
     host: str
     port: int
     origin: str
     username: str = ""
     password: str = ""
-
-    @property
-    def href(self) -> str:
-        return str(self.url)
 
 
 def parse_target(address: str, base: str | None = None) -> Target | str:
@@ -33,6 +39,8 @@ def parse_target(address: str, base: str | None = None) -> Target | str:
     """
     if len(address) > _MAX_LENGTH:
         return "The address is too long."
+    if (plain := _PLAIN.fullmatch(address)) and "/." not in plain[4] and "xn--" not in plain[2]:
+        return _plain_target(address, *plain.groups()[:3])
     try:
         parsed = WebURL(address, base) if base else WebURL(address)
     except (ValueError, UnicodeError):
@@ -43,12 +51,21 @@ def parse_target(address: str, base: str | None = None) -> Target | str:
     return _target(parsed, scheme)
 
 
+def _plain_target(address: str, scheme: str, host: str, port: str | None) -> Target:
+    url = URL(address, encoded=True)
+    if port is None:
+        return Target(address, url, host, _DEFAULT_PORTS[scheme], f"{scheme}://{host}")
+    return Target(address, url, host, int(port), f"{scheme}://{host}:{port}")
+
+
 def _target(parsed: WebURL, scheme: str) -> Target:
     host = parsed.hostname
     port = int(parsed.port) if parsed.port else _DEFAULT_PORTS[scheme]
     origin = f"{scheme}://{parsed.host}"
+    href = f"{origin}{parsed.pathname}{parsed.search}"
     return Target(
-        url=URL(f"{origin}{parsed.pathname}{parsed.search}", encoded=True),
+        href=href,
+        url=URL(href, encoded=True),
         host=host,
         port=port,
         origin=origin,
