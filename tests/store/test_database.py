@@ -8,8 +8,9 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import Database, counting, open_database
+from reedbed.store.database import Database, counting
 from reedbed.store.dialect import among, larger, smaller
+from reedbed.store.opening import open_database
 from reedbed.store.statements import Statement
 from reedbed.store.tables import app_settings
 

@@ -20,7 +20,8 @@ from reedbed.services import accounts
 from reedbed.services.runtime import AccountPolicy, FetchPolicy, Runtime
 from reedbed.settings import Settings
 from reedbed.store import app_settings
-from reedbed.store.database import Database, open_database
+from reedbed.store.database import Database
+from reedbed.store.opening import open_database
 from reedbed.store.startup import prepare
 
 PROJECT_URL = "https://github.com/reedbed/reedbed"

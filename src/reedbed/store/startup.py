@@ -8,7 +8,7 @@ from pathlib import Path
 from reedbed.domain.errors import CannotStart
 from reedbed.store import migrations
 from reedbed.store.backup import copy_sqlite
-from reedbed.store.database import sqlite_path
+from reedbed.store.opening import sqlite_path
 
 QUICK_CHECK_OVER = 100 * 1024 * 1024
 

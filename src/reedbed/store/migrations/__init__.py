@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reedbed.domain.errors import CannotStart
-from reedbed.store.database import sqlite_path
+from reedbed.store.opening import sqlite_path
 
 VERSIONS = Path(__file__).parent / "versions"
 ADVISORY_LOCK = 0x5265_6564
