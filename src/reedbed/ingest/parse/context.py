@@ -1,0 +1,58 @@
+"""What the reader of an element must know about the document around it."""
+
+from urllib.parse import urljoin
+
+from reedbed.ingest.parse.links import absolute
+from reedbed.ingest.parse.names import Names
+from reedbed.ingest.parse.tree import Element
+
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_LANG = f"{_XML}lang"
+_BASE = f"{_XML}base"
+
+
+class Context:
+    __slots__ = ("atom", "base", "has_bases", "names")
+
+    def __init__(self, *, base: str, atom: bool, has_bases: bool) -> None:
+        self.names = Names()
+        self.base = base
+        self.atom = atom
+        self.has_bases = has_bases
+
+    def own_base(self, element: Element) -> str | None:
+        """The address that `xml:base` around the element sets, if it does."""
+        if not self.has_bases:
+            return None
+        bases = [value for parent in _outwards(element) if (value := parent.get(_BASE) or parent.get("xml:base"))]
+        if not bases:
+            return None
+        resolved = self.base
+        for value in reversed(bases):
+            try:
+                resolved = urljoin(resolved, value.strip())
+            except ValueError:
+                continue
+        return resolved
+
+    def base_of(self, element: Element) -> str:
+        return self.own_base(element) or self.base
+
+    def address(self, written: str | None, element: Element) -> str | None:
+        if written and not self.has_bases:
+            return absolute(written, self.base)
+        return absolute(written, self.base_of(element)) if written else None
+
+
+def language_of(element: Element) -> str | None:
+    return tidy_language(element.get(_LANG))
+
+
+def tidy_language(tag: str | None) -> str | None:
+    """`en_US` to `en-US`; None for what is no language tag."""
+    tag = (tag or "").strip().replace("_", "-")
+    return tag if 2 <= len(tag) <= 35 and tag.replace("-", "").isalnum() and tag.isascii() else None
+
+
+def _outwards(element: Element) -> list[Element]:
+    return [element, *element.iterancestors()]

@@ -1,0 +1,161 @@
+"""Dates as feeds write them, to instants."""
+
+import re
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from reedbed.domain.times import Instant, from_datetime
+from reedbed.ingest.parse.limits import MAX_DATE
+
+# `Sat, 07 Sep 2002 00:00:01 GMT` and its many relatives: no weekday, no seconds, two-digit years, dashes.
+_RFC822 = re.compile(
+    r"(?:[^\W\d]+\.?,?\s+)?(\d{1,2})[\s-]+([^\W\d]{3,10})\.?,?[\s-]+(\d{4}|\d{2}),?"
+    r"(?:\s+(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*(.*))?$"
+)
+_PARTIAL_ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
+_LOOSE_ISO = re.compile(
+    r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[Tt\s]*(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?\s*(.*)$"
+)
+_OFFSET = re.compile(r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE)
+
+_MONTHS = {
+    word: number
+    for number, words in enumerate(
+        (
+            "jan januar janvier januari january gennaio gen ene enero janeiro sty stycznia",
+            "feb februar février fév fevrier february febbraio febrero fevereiro fev lut lutego",
+            "mar mär mrz märz mars march marzo março marca maart",
+            "apr april avr avril aprile abr abril kwi kwietnia",
+            "may mai maj mag maggio mayo maio maja mei",
+            "jun juni juin june giu giugno junio junho cze czerwca",
+            "jul juli juil juillet july lug luglio julio julho lip lipca",
+            "aug august aoû août aout ago agosto sie sierpnia augustus",
+            "sep sept september septembre set settembre septiembre setembro wrz września",
+            "oct okt oktober october octobre ott ottobre octubre outubro out paź października",
+            "nov november novembre noviembre novembro lis listopada",
+            "dec dez dezember december déc décembre dic dicembre diciembre dezembro gru grudnia",
+        ),
+        1,
+    )
+    for word in words.split()
+}
+_ZONES = {
+    "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "met": 1, "cest": 2, "mest": 2,
+    "mez": 1, "mesz": 2, "eet": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9, "aest": 10, "aedt": 11, "nzst": 12,
+    "nzdt": 13, "adt": -3, "ast": -4, "edt": -4, "est": -5, "et": -5, "cdt": -5, "cst": -6, "ct": -6, "mdt": -6,
+    "mst": -7, "mt": -7, "pdt": -7, "pst": -8, "pt": -8, "akdt": -8, "akst": -9, "hst": -10,
+}  # fmt: skip
+# Before this, a date is the zero of somebody's database.
+_EARLIEST_YEAR = 1000
+
+
+def instant(text: str | None) -> Instant | None:
+    """The moment a feed means; None if there is no telling, or it lies outside what a calendar can say."""
+    if not text or len(text) > MAX_DATE:
+        return None
+    text = text.strip()
+    try:
+        moment = _moment(text)
+    except (ValueError, OverflowError, TypeError):
+        return None
+    if moment is None or moment.year < _EARLIEST_YEAR:
+        return None
+    try:
+        return from_datetime(moment)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(text: str) -> datetime | None:
+    if text[:4].isdigit():
+        return _from_iso(text)
+    match = _RFC822.match(text)
+    month = _month(match[2]) if match else None
+    if match and month:
+        day, _, year, hour, minute, second, zone = match.groups()
+        return _built(_full_year(year), month, int(day), (hour, minute, second), zone)
+    return _from_mail(text) or _from_anything(text)
+
+
+def _from_iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    partial = _PARTIAL_ISO.match(text)
+    if partial:
+        year, month, day = (int(part) if part else 1 for part in partial.groups())
+        return datetime(year, month, day)
+    loose = _LOOSE_ISO.match(text)
+    if loose:
+        year, month, day, hour, minute, second, zone = loose.groups()
+        return _built(int(year), int(month), int(day), (hour, minute, second), zone)
+    return _from_anything(text)
+
+
+def _built(
+    year: int, month: int, day: int, clock: tuple[str | None, str | None, str | None], zone: str | None
+) -> datetime:
+    hour, minute, second = (int(part) if part else 0 for part in clock)
+    overflow = timedelta(days=1) if hour == 24 else timedelta()
+    half, zone = _half_day(zone or "", hour)
+    naive = datetime(year, month, day, (hour % 24) + half, minute, min(second, 59))
+    return naive + overflow - _offset(zone)
+
+
+def _half_day(zone: str, hour: int) -> tuple[int, str]:
+    """Hours to add for `PM` where the zone should stand, and what is left of the zone."""
+    marker = zone[:2].lower()
+    if marker not in ("am", "pm"):
+        return 0, zone
+    rest = zone[2:].strip()
+    if marker == "pm":
+        return (12 if hour < 12 else 0), rest
+    return (-12 if hour == 12 else 0), rest
+
+
+def _offset(zone: str) -> timedelta:
+    numeric = _OFFSET.match(zone)
+    if numeric:
+        sign, hours, minutes = numeric.groups()
+        span = timedelta(hours=int(hours), minutes=int(minutes or 0))
+        return -span if sign == "-" else span
+    return timedelta(hours=_ZONES.get(zone.lower(), 0))
+
+
+def _month(word: str) -> int | None:
+    lowered = word.lower()
+    return _MONTHS.get(lowered) or _MONTHS.get(lowered[:3])
+
+
+def _full_year(year: str) -> int:
+    if len(year) == 4:
+        return int(year)
+    return int(year) + (2000 if int(year) < 90 else 1900)
+
+
+def _from_mail(text: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _from_anything(text: str) -> datetime | None:
+    """The slow way, for the strange ones: about ten times dearer than the others together."""
+    from dateutil import parser
+
+    # Fields the text leaves out must not come from today's date.
+    blank = datetime(2000, 1, 1)
+    if not re.search(r"\d{4}", text):
+        return None
+    try:
+        return parser.parse(text, default=blank, tzinfos=_zone_seconds)
+    except (parser.ParserError, OverflowError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _zone_seconds(name: str | None, offset: int | None) -> int:
+    if offset is not None:
+        return offset
+    return _ZONES.get((name or "").lower(), 0) * 3600

@@ -1,0 +1,364 @@
+"""One `item` or `entry` element, read child by child into a value."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reedbed.domain.feeds import Author, Enclosure, ParsedEntry
+from reedbed.domain.times import Instant
+from reedbed.ingest.parse import media, people
+from reedbed.ingest.parse.context import Context, language_of, tidy_language
+from reedbed.ingest.parse.dates import instant
+from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
+from reedbed.ingest.parse.links import is_absolute, resolved_markup
+from reedbed.ingest.parse.text import markup_of, one_line, text_of, text_of_html, title_of
+from reedbed.ingest.parse.tree import Element
+
+_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_HTML_LINK_TYPES = (None, "", "text/html", "application/xhtml+xml", "html", "xhtml")
+
+
+@dataclass(slots=True)
+class Draft:
+    """An entry while its children are being read."""
+
+    context: Context
+    element: Element
+    guid: str | None = None
+    guid_is_link: bool = False
+    link: str | None = None
+    title: str = ""
+    media_title: str = ""
+    content: str = ""
+    content_base: str | None = None
+    description: str = ""
+    teaser: str = ""
+    """iTunes summary or media description: a second description, often the fuller one."""
+    published: Instant | None = None
+    updated: Instant | None = None
+    stamped: Instant | None = None
+    """`dc:date`, which may mean either."""
+    created: Instant | None = None
+    authors: list[Author] = field(default_factory=list[Author])
+    categories: dict[str, None] = field(default_factory=dict[str, None])
+    pictures: list[media.Picture] = field(default_factory=list[media.Picture])
+    enclosures: list[Enclosure] = field(default_factory=list[Enclosure])
+    duration: int | None = None
+    language: str | None = None
+    comments_url: str | None = None
+
+
+def read_entry(element: Element, context: Context) -> ParsedEntry:
+    draft = Draft(context, element)
+    if element.attrib:
+        _on_attributes(draft, element)
+    known, learnt = context.names.known.get, context.names.learnt
+    handlers = _HANDLERS.get
+    for child in element:
+        handler = handlers(known(child.tag) or learnt(child))
+        if handler is not None:
+            handler(draft, child)
+    return _finished(draft)
+
+
+def _finished(draft: Draft) -> ParsedEntry:
+    url = draft.link or _guid_as_link(draft)
+    base = draft.content_base or draft.context.own_base(draft.element) or (url if is_absolute(url) else None)
+    content, summary = _content_and_summary(draft)
+    base = base or draft.context.base
+    return ParsedEntry(
+        guid=draft.guid,
+        url=url,
+        title=(draft.title or draft.media_title)[:MAX_TITLE],
+        content=resolved_markup(content, base)[:MAX_CONTENT],
+        summary=resolved_markup(summary, base)[:MAX_CONTENT] if summary else None,
+        published=_first(draft.published, draft.stamped, draft.created),
+        updated=draft.updated,
+        authors=people.distinct(draft.authors) if len(draft.authors) > 1 else tuple(draft.authors),
+        categories=tuple(draft.categories)[:MAX_LIST],
+        image=_lead_picture(draft),
+        language=draft.language,
+        enclosures=media.distinct(draft.enclosures, draft.duration) if draft.enclosures else (),
+        comments_url=draft.comments_url,
+    )
+
+
+def _guid_as_link(draft: Draft) -> str | None:
+    if not draft.guid_is_link or not draft.guid:
+        return None
+    return draft.guid if is_absolute(draft.guid) else None
+
+
+def _content_and_summary(draft: Draft) -> tuple[str, str | None]:
+    if draft.content:
+        summary = draft.description or draft.teaser
+        return draft.content, summary if summary != draft.content else None
+    description, teaser = draft.description, draft.teaser
+    if not teaser or not description:
+        return description or teaser, None
+    return (teaser, description) if _says_more(teaser, description) else (description, None)
+
+
+def _says_more(teaser: str, description: str) -> bool:
+    return len(text_of_html(teaser)) > len(text_of_html(description))
+
+
+def _first(*moments: Instant | None) -> Instant | None:
+    return next((moment for moment in moments if moment is not None), None)
+
+
+def _lead_picture(draft: Draft) -> str | None:
+    if draft.pictures:
+        return max(draft.pictures, key=lambda picture: picture.width).url
+    return next((one.url for one in draft.enclosures if (one.type or "").startswith("image/")), None)
+
+
+def _on_attributes(draft: Draft, element: Element) -> None:
+    """RDF names its items by attribute, CDF links and dates them so."""
+    about = element.get(_ABOUT) or element.get("rdf:about")
+    if about:
+        draft.guid = _identity(about)
+    draft.language = language_of(element)
+    for key in ("href", "HREF"):
+        draft.link = draft.link or draft.context.address(element.get(key), element)
+    draft.updated = instant(element.get("lastmod") or element.get("LASTMOD"))
+
+
+def _identity(text: str) -> str | None:
+    """Over-long ids are replaced by their hash: cut off, two of them could become one."""
+    text = text.strip()
+    if len(text) > MAX_GUID:
+        return "sha256:" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return text or None
+
+
+def _on_guid(draft: Draft, element: Element) -> None:
+    text = text_of(element)
+    permalink = element.get("isPermaLink") or element.get("ispermalink") or "true"
+    draft.guid_is_link = permalink.lower() == "true"
+    base = draft.context.own_base(element) if draft.guid_is_link else None
+    if base and text:
+        text = draft.context.address(text, element) or text
+    draft.guid = _identity(text) or draft.guid
+
+
+def _on_link(draft: Draft, element: Element) -> None:
+    href = element.get("href")
+    if href is None:
+        text = text_of(element).replace("&amp;", "&")
+        draft.link = draft.context.address(text, element) or draft.link
+        return
+    rel = (element.get("rel") or "alternate").lower()
+    if rel == "alternate":
+        if element.get("type") in _HTML_LINK_TYPES:
+            draft.link = draft.context.address(href, element) or draft.link
+    elif rel == "enclosure":
+        _add_enclosure(draft, element, "href")
+    elif rel == "replies" and draft.comments_url is None and element.get("type") in _HTML_LINK_TYPES:
+        draft.comments_url = draft.context.address(href, element)
+
+
+def _on_title(draft: Draft, element: Element) -> None:
+    if not draft.title:
+        draft.title = title_of(element, strict=draft.context.atom)
+
+
+def _on_media_title(draft: Draft, element: Element) -> None:
+    if not draft.media_title:
+        draft.media_title = title_of(element, strict=False)
+
+
+def _on_encoded(draft: Draft, element: Element) -> None:
+    if not draft.content:
+        draft.content_base = draft.context.own_base(element)
+        draft.content = markup_of(element, default="html")
+
+
+def _on_content(draft: Draft, element: Element) -> None:
+    """Atom content: inline, or elsewhere at `src`."""
+    source = element.get("src")
+    if source:
+        _on_remote_content(draft, element)
+    elif not draft.content:
+        draft.content_base = draft.context.own_base(element)
+        draft.content = markup_of(element, default="text")
+
+
+def _on_remote_content(draft: Draft, element: Element) -> None:
+    if (element.get("type") or "").startswith(("audio/", "video/", "image/")):
+        _add_enclosure(draft, element, "src")
+    elif draft.link is None:
+        draft.link = draft.context.address(element.get("src"), element)
+
+
+def _on_description(draft: Draft, element: Element) -> None:
+    if not draft.description:
+        draft.description = markup_of(element, default="html")
+
+
+def _on_summary(draft: Draft, element: Element) -> None:
+    if not draft.description:
+        draft.description = markup_of(element, default="text")
+
+
+def _on_teaser(draft: Draft, element: Element) -> None:
+    if not draft.teaser:
+        draft.teaser = markup_of(element, default="text")
+
+
+def _on_published(draft: Draft, element: Element) -> None:
+    draft.published = _first(instant(text_of(element)), draft.published)
+
+
+def _on_updated(draft: Draft, element: Element) -> None:
+    draft.updated = _first(instant(text_of(element)), draft.updated)
+
+
+def _on_stamped(draft: Draft, element: Element) -> None:
+    draft.stamped = _first(instant(text_of(element)), draft.stamped)
+
+
+def _on_created(draft: Draft, element: Element) -> None:
+    draft.created = _first(instant(text_of(element)), draft.created)
+
+
+def _on_author(draft: Draft, element: Element) -> None:
+    author = people.person(element, draft.context)
+    if author is not None and len(draft.authors) < MAX_LIST:
+        draft.authors.append(author)
+
+
+def _on_itunes_author(draft: Draft, element: Element) -> None:
+    if not draft.authors:
+        _on_author(draft, element)
+
+
+def _on_category(draft: Draft, element: Element) -> None:
+    _add_category(draft, element.get("label") or element.get("term") or text_of(element))
+
+
+def _on_keywords(draft: Draft, element: Element) -> None:
+    for word in text_of(element).split(",")[:MAX_LIST]:
+        _add_category(draft, word)
+
+
+def _add_category(draft: Draft, text: str) -> None:
+    name = text_of_html(text)[:MAX_NAME]
+    if name and len(draft.categories) < MAX_LIST:
+        draft.categories[name] = None
+
+
+def _on_enclosure(draft: Draft, element: Element) -> None:
+    _add_enclosure(draft, element, "url" if element.get("url") else "href")
+
+
+def _add_enclosure(draft: Draft, element: Element, attribute: str) -> None:
+    found = media.enclosure(element, draft.context, attribute)
+    if found is not None and len(draft.enclosures) < MAX_LIST:
+        draft.enclosures.append(found)
+
+
+def _on_media(draft: Draft, element: Element) -> None:
+    """`media:content` itself, then what it holds."""
+    url = element.get("url")
+    if url and media.is_picture(element, url):
+        _on_picture(draft, element)
+    elif url:
+        _add_enclosure(draft, element, "url")
+    _on_media_group(draft, element)
+
+
+def _on_media_group(draft: Draft, element: Element) -> None:
+    if not len(element):
+        return
+    for name, part in media.media_parts(element, draft.context):
+        handler = _MEDIA_HANDLERS.get(name)
+        if handler is not None:
+            handler(draft, part)
+
+
+def _on_group_content(draft: Draft, element: Element) -> None:
+    url = element.get("url")
+    if url and media.is_picture(element, url):
+        _on_picture(draft, element)
+    elif url:
+        _add_enclosure(draft, element, "url")
+
+
+def _on_picture(draft: Draft, element: Element) -> None:
+    found = media.picture(element, draft.context)
+    if found is not None and len(draft.pictures) < MAX_LIST:
+        draft.pictures.append(found)
+
+
+def _on_image(draft: Draft, element: Element) -> None:
+    """`<image>` in an item: an address, or an RSS image with its `url` inside."""
+    inner = next((child for child in element if draft.context.names.of(child) == "url"), element)
+    _on_picture(draft, inner)
+
+
+def _on_duration(draft: Draft, element: Element) -> None:
+    draft.duration = media.seconds(text_of(element))
+
+
+def _on_language(draft: Draft, element: Element) -> None:
+    draft.language = tidy_language(one_line(text_of(element))) or draft.language
+
+
+def _on_comments(draft: Draft, element: Element) -> None:
+    draft.comments_url = draft.context.address(text_of(element), element)
+
+
+_MEDIA_HANDLERS: dict[str, Callable[[Draft, Element], None]] = {
+    "media:content": _on_group_content,
+    "media:thumbnail": _on_picture,
+    "media:title": _on_media_title,
+    "media:description": _on_teaser,
+    "media:keywords": _on_keywords,
+}
+_HANDLERS: dict[str, Callable[[Draft, Element], None]] = _MEDIA_HANDLERS | {
+    "media:content": _on_media,
+    "media:group": _on_media_group,
+    "guid": _on_guid,
+    "id": _on_guid,
+    "link": _on_link,
+    "title": _on_title,
+    "dc:title": _on_title,
+    "content:encoded": _on_encoded,
+    "fullitem": _on_encoded,
+    "body": _on_encoded,
+    "xhtml:body": _on_encoded,
+    "content": _on_content,
+    "description": _on_description,
+    "dc:description": _on_description,
+    "abstract": _on_description,
+    "summary": _on_summary,
+    "itunes:summary": _on_teaser,
+    "pubdate": _on_published,
+    "published": _on_published,
+    "issued": _on_published,
+    "dcterms:issued": _on_published,
+    "updated": _on_updated,
+    "modified": _on_updated,
+    "lastbuilddate": _on_updated,
+    "dcterms:modified": _on_updated,
+    "dc:date": _on_stamped,
+    "created": _on_created,
+    "dcterms:created": _on_created,
+    "author": _on_author,
+    "dc:creator": _on_author,
+    "dc:author": _on_author,
+    "itunes:author": _on_itunes_author,
+    "category": _on_category,
+    "dc:subject": _on_category,
+    "keywords": _on_keywords,
+    "itunes:keywords": _on_keywords,
+    "tags": _on_keywords,
+    "enclosure": _on_enclosure,
+    "image": _on_image,
+    "itunes:image": _on_picture,
+    "itunes:duration": _on_duration,
+    "dc:language": _on_language,
+    "language": _on_language,
+    "comments": _on_comments,
+}

@@ -1,0 +1,245 @@
+"""An RSS, RDF or Atom tree, read once from the root down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed, Rhythm
+from reedbed.domain.times import HOUR, MINUTE, Millis
+from reedbed.ingest.parse import people
+from reedbed.ingest.parse.context import Context, language_of, tidy_language
+from reedbed.ingest.parse.entry import read_entry
+from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_ENTRIES, MAX_LIST, MAX_TITLE
+from reedbed.ingest.parse.text import one_line, text_of, text_of_html, title_of
+from reedbed.ingest.parse.tree import Element
+
+_FORMATS = {"rss": "rss", "rdf": "rdf", "feed": "atom", "entry": "atom", "channel": "rss"}
+_ENTRIES = frozenset({"item", "entry"})
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_PERIODS: dict[str, Millis] = {
+    "hourly": HOUR,
+    "daily": 24 * HOUR,
+    "weekly": 7 * 24 * HOUR,
+    "monthly": 30 * 24 * HOUR,
+    "yearly": 365 * 24 * HOUR,
+}
+_LONGEST_INTERVAL: Millis = 366 * 24 * HOUR
+
+
+@dataclass(slots=True)
+class Draft:
+    """A feed while its children are being read."""
+
+    context: Context
+    title: str = ""
+    site_url: str | None = None
+    self_url: str | None = None
+    hub_url: str | None = None
+    description: str = ""
+    language: str | None = None
+    icon: str | None = None
+    image: str | None = None
+    authors: list[Author] = field(default_factory=list[Author])
+    ttl: Millis | None = None
+    period: Millis | None = None
+    frequency: int = 1
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+    items: list[Element] = field(default_factory=list[Element])
+
+
+def read_feed(root: Element, *, url: str, has_bases: bool) -> ParsedFeed | None:
+    """The feed under this root, or None if the tree is of some other kind."""
+    context = Context(base=url, atom=False, has_bases=has_bases)
+    found = _feed_root(root, context)
+    if found is None:
+        return None
+    name, top = found
+    kind = _FORMATS[name]
+    context.atom = kind == "atom"
+    draft = Draft(context, language=language_of(top))
+    if name == "entry":
+        draft.items.append(top)
+    else:
+        _collect(draft, top)
+    context.base = url or draft.self_url or draft.site_url or ""
+    return _finished(draft, kind, [read_entry(item, context) for item in draft.items])
+
+
+def _feed_root(root: Element, context: Context) -> tuple[str, Element] | None:
+    """The root, or the element a level or two below it, that is a feed."""
+    level = [root]
+    for _ in range(3):
+        for element in level:
+            name = context.names.of(element).rpartition(":")[2]
+            if name in _FORMATS:
+                return name, element
+        level = [child for element in level for child in element[:20]]
+    return None
+
+
+def _collect(draft: Draft, parent: Element) -> None:
+    name_of = draft.context.names.of
+    for child in parent:
+        name = name_of(child)
+        if name in _ENTRIES:
+            draft.items.append(child)
+        elif name in ("channel", "feed") and name_of(parent) != name:
+            draft.language = language_of(child) or draft.language
+            _collect(draft, child)
+        elif (handler := _HANDLERS.get(name)) is not None:
+            handler(draft, child)
+
+
+def _finished(draft: Draft, kind: str, entries: list[ParsedEntry]) -> ParsedFeed:
+    return ParsedFeed(
+        format=kind,
+        title=draft.title[:MAX_TITLE],
+        entries=tuple(newest(entries)),
+        site_url=draft.site_url,
+        self_url=draft.self_url,
+        hub_url=draft.hub_url,
+        description=draft.description[:MAX_CONTENT] or None,
+        language=draft.language,
+        icon=draft.icon,
+        image=draft.image,
+        authors=people.distinct(draft.authors),
+        rhythm=_rhythm(draft),
+    )
+
+
+def newest(entries: list[ParsedEntry]) -> list[ParsedEntry]:
+    """At most as many as one fetch may bring, in the order of the document; the undated count as old."""
+    if len(entries) <= MAX_ENTRIES:
+        return entries
+    by_date = sorted(range(len(entries)), key=lambda index: -(_moment(entries[index])))
+    return [entries[index] for index in sorted(by_date[:MAX_ENTRIES])]
+
+
+def _moment(entry: ParsedEntry) -> int:
+    return entry.published or entry.updated or 0
+
+
+def _rhythm(draft: Draft) -> Rhythm:
+    said = [span for span in (draft.ttl, _syndication_interval(draft)) if span]
+    return Rhythm(max(said, default=None), draft.skip_hours, draft.skip_days)
+
+
+def _syndication_interval(draft: Draft) -> Millis | None:
+    return draft.period // draft.frequency if draft.period else None
+
+
+def _on_title(draft: Draft, element: Element) -> None:
+    if not draft.title:
+        draft.title = title_of(element, strict=draft.context.atom)
+
+
+def _on_link(draft: Draft, element: Element) -> None:
+    href = element.get("href")
+    if href is None:
+        text = text_of(element).replace("&amp;", "&")
+        draft.site_url = draft.site_url or draft.context.address(text, element)
+        return
+    address = draft.context.address(href, element)
+    for rel in (element.get("rel") or "alternate").lower().split()[:4]:
+        if rel == "self":
+            draft.self_url = draft.self_url or address
+        elif rel == "hub":
+            draft.hub_url = draft.hub_url or address
+        elif rel == "alternate" and "json" not in (element.get("type") or ""):
+            draft.site_url = draft.site_url or address
+
+
+def _on_description(draft: Draft, element: Element) -> None:
+    if not draft.description:
+        draft.description = text_of_html(text_of(element))
+
+
+def _on_language(draft: Draft, element: Element) -> None:
+    draft.language = tidy_language(one_line(text_of(element))) or draft.language
+
+
+def _on_icon(draft: Draft, element: Element) -> None:
+    draft.icon = draft.icon or draft.context.address(text_of(element), element)
+
+
+def _on_logo(draft: Draft, element: Element) -> None:
+    draft.image = draft.image or draft.context.address(text_of(element), element)
+
+
+def _on_image(draft: Draft, element: Element) -> None:
+    """RSS `<image>` with its parts; in RDF the channel only points at it."""
+    for part in element:
+        if draft.context.names.of(part) == "url":
+            _on_logo(draft, part)
+
+
+def _on_itunes_image(draft: Draft, element: Element) -> None:
+    address = draft.context.address(element.get("href") or element.get("url"), element)
+    draft.image = address or draft.image
+
+
+def _on_author(draft: Draft, element: Element) -> None:
+    author = people.person(element, draft.context)
+    if author is not None and len(draft.authors) < MAX_LIST:
+        draft.authors.append(author)
+
+
+def _on_itunes_author(draft: Draft, element: Element) -> None:
+    if not draft.authors:
+        _on_author(draft, element)
+
+
+def _on_ttl(draft: Draft, element: Element) -> None:
+    minutes = _count(element)
+    draft.ttl = min(minutes * MINUTE, _LONGEST_INTERVAL) if minutes else None
+
+
+def _on_period(draft: Draft, element: Element) -> None:
+    draft.period = _PERIODS.get(text_of(element).lower())
+
+
+def _on_frequency(draft: Draft, element: Element) -> None:
+    draft.frequency = max(1, _count(element) or 1)
+
+
+def _on_skip_hours(draft: Draft, element: Element) -> None:
+    hours = (_count(part) for part in element[:48])
+    draft.skip_hours = frozenset(hour % 24 for hour in hours if hour is not None and hour <= 24)
+
+
+def _on_skip_days(draft: Draft, element: Element) -> None:
+    names = [text_of(part).lower() for part in element[:14]]
+    draft.skip_days = frozenset(_DAYS.index(name) for name in names if name in _DAYS)
+
+
+def _count(element: Element) -> int | None:
+    text = text_of(element)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+_HANDLERS: dict[str, Callable[[Draft, Element], None]] = {
+    "title": _on_title,
+    "dc:title": _on_title,
+    "link": _on_link,
+    "description": _on_description,
+    "subtitle": _on_description,
+    "tagline": _on_description,
+    "dc:description": _on_description,
+    "itunes:summary": _on_description,
+    "language": _on_language,
+    "dc:language": _on_language,
+    "icon": _on_icon,
+    "webfeeds:icon": _on_icon,
+    "logo": _on_logo,
+    "image": _on_image,
+    "itunes:image": _on_itunes_image,
+    "author": _on_author,
+    "managingeditor": _on_author,
+    "dc:creator": _on_author,
+    "itunes:author": _on_itunes_author,
+    "ttl": _on_ttl,
+    "sy:updateperiod": _on_period,
+    "sy:updatefrequency": _on_frequency,
+    "skiphours": _on_skip_hours,
+    "skipdays": _on_skip_days,
+}

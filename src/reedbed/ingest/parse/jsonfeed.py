@@ -1,0 +1,186 @@
+"""JSON Feed 1.0 and 1.1, and documents that nearly are."""
+
+import json
+import re
+from typing import cast
+
+import orjson
+
+from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.ingest.parse.charset import decoded_anyhow
+from reedbed.ingest.parse.context import tidy_language
+from reedbed.ingest.parse.dates import instant
+from reedbed.ingest.parse.feed import newest
+from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
+from reedbed.ingest.parse.links import absolute, resolved_markup
+from reedbed.ingest.parse.text import html_of_text, one_line, text_of_html
+
+_ITEMS = re.compile(r"\"items\"\s*:\s*\[")
+_BETWEEN = re.compile(r"[\s,]*")
+_NOT_JSON = NotAFeed("The address answered with JSON that breaks off or is damaged.")
+_NO_FEED = NotAFeed("The address answered with JSON, but it is not a JSON Feed.")
+
+Fields = dict[str, object]
+
+
+def read_json_feed(body: bytes, *, url: str) -> ParsedFeed | NotAFeed:
+    try:
+        document: object = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _read_damaged(decoded_anyhow(body), url)
+    return _read_document(document, url, truncated=False)
+
+
+def _read_damaged(text: str, url: str) -> ParsedFeed | NotAFeed:
+    """Invalid UTF-8, or a document that breaks off: what is whole of it."""
+    try:
+        return _read_document(orjson.loads(text), url, truncated=False)
+    except (orjson.JSONDecodeError, UnicodeError):
+        pass
+    start = _ITEMS.search(text)
+    if not start:
+        return _NOT_JSON
+    head = _head(text[: start.start()])
+    return _read_document(head | {"items": _whole_items(text, start.end())}, url, truncated=True)
+
+
+def _head(text: str) -> Fields:
+    try:
+        return _fields(orjson.loads(text.rstrip(" \t\r\n,") + "}"))
+    except (orjson.JSONDecodeError, UnicodeError):
+        return {}
+
+
+def _whole_items(text: str, position: int) -> list[object]:
+    decoder = json.JSONDecoder()
+    items: list[object] = []
+    while True:
+        between = _BETWEEN.match(text, position)
+        try:
+            item, position = decoder.raw_decode(text, between.end() if between else position)
+        except (json.JSONDecodeError, RecursionError):
+            return items
+        items.append(item)
+
+
+def _read_document(document: object, url: str, *, truncated: bool) -> ParsedFeed | NotAFeed:
+    feed = _fields(document)
+    items = feed.get("items")
+    if not isinstance(items, list) or not _is_json_feed(feed, truncated=truncated):
+        return _NO_FEED
+    base = url or _text(feed, "feed_url") or _text(feed, "home_page_url") or ""
+    entries = [_entry(_fields(item), base) for item in cast(list[object], items) if isinstance(item, dict)]
+    return ParsedFeed(
+        format="json",
+        title=one_line(_text(feed, "title") or "")[:MAX_TITLE],
+        entries=tuple(newest(entries)),
+        site_url=absolute(_text(feed, "home_page_url"), base),
+        self_url=absolute(_text(feed, "feed_url"), base),
+        hub_url=_hub(feed, base),
+        description=_text(feed, "description"),
+        language=tidy_language(_text(feed, "language")),
+        icon=absolute(_text(feed, "favicon"), base),
+        image=absolute(_text(feed, "icon"), base),
+        authors=_authors(feed, base),
+        truncated=truncated,
+    )
+
+
+def _is_json_feed(feed: Fields, *, truncated: bool) -> bool:
+    version = _text(feed, "version") or ""
+    return "jsonfeed.org/version" in version or (not version and ("title" in feed or truncated))
+
+
+def _entry(item: Fields, base: str) -> ParsedEntry:
+    url = absolute(_text(item, "url"), base)
+    inner_base = url or base
+    return ParsedEntry(
+        guid=_identity(item),
+        url=url,
+        title=text_of_html(_text(item, "title") or "")[:MAX_TITLE],
+        content=resolved_markup(_content(item), inner_base)[:MAX_CONTENT],
+        summary=_summary(item),
+        external_url=absolute(_text(item, "external_url"), base),
+        published=instant(_text(item, "date_published")),
+        updated=instant(_text(item, "date_modified")),
+        authors=_authors(item, base),
+        categories=_tags(item),
+        image=absolute(_text(item, "image") or _text(item, "banner_image"), inner_base),
+        language=tidy_language(_text(item, "language")),
+        enclosures=_attachments(item, inner_base),
+    )
+
+
+def _identity(item: Fields) -> str | None:
+    value = item.get("id")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value).strip()[:MAX_GUID] or None
+
+
+def _content(item: Fields) -> str:
+    markup = _text(item, "content_html")
+    if markup:
+        return markup
+    text = _text(item, "content_text")
+    if text:
+        return html_of_text(text)
+    return html_of_text(_text(item, "summary") or "")
+
+
+def _summary(item: Fields) -> str | None:
+    has_content = _text(item, "content_html") or _text(item, "content_text")
+    summary = _text(item, "summary")
+    return html_of_text(summary) if summary and has_content else None
+
+
+def _authors(holder: Fields, base: str) -> tuple[Author, ...]:
+    """1.1 has a list of authors, 1.0 a single one."""
+    people = [_fields(one) for one in _list(holder, "authors")] or [_fields(holder.get("author"))]
+    found: list[Author] = []
+    for one in people[:MAX_LIST]:
+        name, url = _text(one, "name"), absolute(_text(one, "url"), base)
+        if name or url:
+            found.append(Author(one_line(name or url or "")[:MAX_NAME], url))
+    return tuple(found)
+
+
+def _tags(item: Fields) -> tuple[str, ...]:
+    names = [one_line(tag)[:MAX_NAME] for tag in _list(item, "tags") if isinstance(tag, str)]
+    return tuple(dict.fromkeys(name for name in names if name))[:MAX_LIST]
+
+
+def _attachments(item: Fields, base: str) -> tuple[Enclosure, ...]:
+    found: list[Enclosure] = []
+    for one in map(_fields, _list(item, "attachments")[:MAX_LIST]):
+        url = absolute(_text(one, "url"), base)
+        if url:
+            size, duration = _number(one, "size_in_bytes"), _number(one, "duration_in_seconds")
+            found.append(Enclosure(url, _text(one, "mime_type"), size, _text(one, "title"), duration))
+    return tuple(found)
+
+
+def _hub(feed: Fields, base: str) -> str | None:
+    hubs = [absolute(_text(_fields(hub), "url"), base) for hub in _list(feed, "hubs")]
+    return next((hub for hub in hubs if hub), None)
+
+
+def _fields(value: object) -> Fields:
+    return cast(Fields, value) if isinstance(value, dict) else {}
+
+
+def _list(holder: Fields, key: str) -> list[object]:
+    value = holder.get(key)
+    return cast(list[object], value) if isinstance(value, list) else []
+
+
+def _text(holder: Fields, key: str) -> str | None:
+    value = holder.get(key)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _number(holder: Fields, key: str) -> int | None:
+    value = holder.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 << 53:
+        return None
+    return int(value)
