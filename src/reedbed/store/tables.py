@@ -150,6 +150,7 @@ feeds = Table(
     # the operator's settings
     _flag("enabled", on=True),
     _flag("polling", on=True),
+    _flag("operator_added"),  # polled without a subscriber, too
     Column("proxy", Text),
     Column("user_agent", Text),
     Column("username", Text),
@@ -192,6 +193,7 @@ feed_fetch_state = Table(
     _moment("last_checked_at", null=True),
     _moment("next_check_at", null=True),  # NULL rests: stopped, paused by all, or not polled
     Column("next_check_rule", Text),
+    Column("next_check_delay", BigInteger),  # what the rule gave, before jitter
     Column("last_http_status", Integer),
     _moment("last_success_at", null=True),
     _moment("last_error_at", null=True),
@@ -207,6 +209,7 @@ feed_fetch_state = Table(
     _number("redirect_count"),
     _number("oldest_listed_id"),  # smallest entry id in the newest document: the floor for later subscribers
     _number("newest_entry_id"),
+    _moment("newest_entry_at", null=True),  # the youngest publication seen
     Column("lease_holder", Text),
     _moment("leased_until", null=True),
     _flag("urgent"),  # asked for by a person or never fetched: before the schedule
@@ -215,6 +218,12 @@ feed_fetch_state = Table(
         "next_check_at",
         sqlite_where=text("next_check_at IS NOT NULL"),
         postgresql_where=text("next_check_at IS NOT NULL"),
+    ),
+    Index(
+        "ix_feed_fetch_state_urgent",
+        "next_check_at",
+        sqlite_where=text("urgent = 1"),
+        postgresql_where=text("urgent"),
     ),
 )
 
@@ -350,6 +359,13 @@ subscriptions = Table(
     _moment("unsubscribed_at", null=True),
     UniqueConstraint("user_id", "feed_id"),
     Index("ix_subscriptions_feed_id", "feed_id"),
+    Index(
+        "ix_subscriptions_wish",
+        "feed_id",
+        "interval",
+        sqlite_where=text("interval IS NOT NULL"),
+        postgresql_where=text("interval IS NOT NULL"),
+    ),
     sqlite_autoincrement=True,
 )
 

@@ -114,6 +114,7 @@ def upgrade() -> None:
         sa.Column("deleted_at", sa.BigInteger(), nullable=True),
         sa.Column("enabled", sa.Boolean(), server_default=sa.true(), nullable=False),
         sa.Column("polling", sa.Boolean(), server_default=sa.true(), nullable=False),
+        sa.Column("operator_added", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("proxy", sa.Text(), nullable=True),
         sa.Column("user_agent", sa.Text(), nullable=True),
         sa.Column("username", sa.Text(), nullable=True),
@@ -370,6 +371,7 @@ def upgrade() -> None:
         sa.Column("last_checked_at", sa.BigInteger(), nullable=True),
         sa.Column("next_check_at", sa.BigInteger(), nullable=True),
         sa.Column("next_check_rule", sa.Text(), nullable=True),
+        sa.Column("next_check_delay", sa.BigInteger(), nullable=True),
         sa.Column("last_http_status", sa.Integer(), nullable=True),
         sa.Column("last_success_at", sa.BigInteger(), nullable=True),
         sa.Column("last_error_at", sa.BigInteger(), nullable=True),
@@ -385,6 +387,7 @@ def upgrade() -> None:
         sa.Column("redirect_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("oldest_listed_id", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("newest_entry_id", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("newest_entry_at", sa.BigInteger(), nullable=True),
         sa.Column("lease_holder", sa.Text(), nullable=True),
         sa.Column("leased_until", sa.BigInteger(), nullable=True),
         sa.Column("urgent", sa.Boolean(), server_default=sa.false(), nullable=False),
@@ -400,6 +403,14 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("next_check_at IS NOT NULL"),
         postgresql_where=sa.text("next_check_at IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_feed_fetch_state_urgent",
+        "feed_fetch_state",
+        ["next_check_at"],
+        unique=False,
+        sqlite_where=sa.text("urgent = 1"),
+        postgresql_where=sa.text("urgent"),
     )
     op.create_table(
         "feed_history",
@@ -451,6 +462,14 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_subscriptions_feed_id", "subscriptions", ["feed_id"], unique=False)
+    op.create_index(
+        "ix_subscriptions_wish",
+        "subscriptions",
+        ["feed_id", "interval"],
+        unique=False,
+        sqlite_where=sa.text("interval IS NOT NULL"),
+        postgresql_where=sa.text("interval IS NOT NULL"),
+    )
     op.create_table(
         "undo_rows",
         sa.Column("undo_id", Id, autoincrement=False, nullable=False),
