@@ -5,8 +5,9 @@
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
+from reedbed.ingest.parse.isolation import parse_safely
 
-__all__ = ["parse_feed"]
+__all__ = ["parse_feed", "parse_safely"]
 
 
 def parse_feed(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:

@@ -2,7 +2,8 @@
 
 from urllib.parse import urljoin
 
-from reedbed.ingest.parse.links import absolute
+from reedbed.ingest.parse.limits import MAX_URL
+from reedbed.ingest.parse.links import absolute, is_absolute
 from reedbed.ingest.parse.names import Names
 from reedbed.ingest.parse.tree import Element
 
@@ -12,18 +13,15 @@ _BASE = f"{_XML}base"
 
 
 class Context:
-    __slots__ = ("atom", "base", "has_bases", "names")
+    __slots__ = ("atom", "base", "names")
 
-    def __init__(self, *, base: str, atom: bool, has_bases: bool) -> None:
+    def __init__(self, *, base: str, atom: bool) -> None:
         self.names = Names()
         self.base = base
         self.atom = atom
-        self.has_bases = has_bases
 
     def own_base(self, element: Element) -> str | None:
-        """The address that `xml:base` around the element sets, if it does."""
-        if not self.has_bases:
-            return None
+        """The address that `xml:base` on or around the element sets, if it does."""
         bases = [value for parent in _outwards(element) if (value := parent.get(_BASE) or parent.get("xml:base"))]
         if not bases:
             return None
@@ -35,13 +33,14 @@ class Context:
                 continue
         return resolved
 
-    def base_of(self, element: Element) -> str:
-        return self.own_base(element) or self.base
-
     def address(self, written: str | None, element: Element) -> str | None:
-        if written and not self.has_bases:
-            return absolute(written, self.base)
-        return absolute(written, self.base_of(element)) if written else None
+        """The address an element names; the way up to an `xml:base` is only walked for a relative one."""
+        if not written:
+            return None
+        if is_absolute(written):
+            tidy = written.isprintable() and len(written) <= MAX_URL and written[-1] != " "
+            return written if tidy else absolute(written, "")
+        return absolute(written, self.own_base(element) or self.base)
 
 
 def language_of(element: Element) -> str | None:

@@ -1,7 +1,7 @@
 """Dates as feeds write them, to instants."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from reedbed.domain.times import Instant, from_datetime
@@ -16,7 +16,9 @@ _PARTIAL_ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
 _LOOSE_ISO = re.compile(
     r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[Tt\s]*(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?\s*(.*)$"
 )
-_OFFSET = re.compile(r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE)
+_OFFSET = re.compile(
+    r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE
+)
 
 _MONTHS = {
     word: number
@@ -45,6 +47,7 @@ _ZONES = {
     "nzdt": 13, "adt": -3, "ast": -4, "edt": -4, "est": -5, "et": -5, "cdt": -5, "cst": -6, "ct": -6, "mdt": -6,
     "mst": -7, "mt": -7, "pdt": -7, "pst": -8, "pt": -8, "akdt": -8, "akst": -9, "hst": -10,
 }  # fmt: skip
+_UTC = frozenset({"GMT", "+0000", "UTC", "Z", "-0000", None})
 # Before this, a date is the zero of somebody's database.
 _EARLIEST_YEAR = 1000
 
@@ -53,16 +56,10 @@ def instant(text: str | None) -> Instant | None:
     """The moment a feed means; None if there is no telling, or it lies outside what a calendar can say."""
     if not text or len(text) > MAX_DATE:
         return None
-    text = text.strip()
     try:
-        moment = _moment(text)
+        moment = _moment(text.strip())
+        return from_datetime(moment) if moment and moment.year >= _EARLIEST_YEAR else None
     except (ValueError, OverflowError, TypeError):
-        return None
-    if moment is None or moment.year < _EARLIEST_YEAR:
-        return None
-    try:
-        return from_datetime(moment)
-    except (ValueError, OverflowError):
         return None
 
 
@@ -96,11 +93,12 @@ def _from_iso(text: str) -> datetime | None:
 def _built(
     year: int, month: int, day: int, clock: tuple[str | None, str | None, str | None], zone: str | None
 ) -> datetime:
-    hour, minute, second = (int(part) if part else 0 for part in clock)
-    overflow = timedelta(days=1) if hour == 24 else timedelta()
+    hour, minute, second = int(clock[0] or 0), int(clock[1] or 0), int(clock[2] or 0)
+    if zone in _UTC and hour < 24 and second < 60:
+        return datetime(year, month, day, hour, minute, second, 0, UTC)
     half, zone = _half_day(zone or "", hour)
-    naive = datetime(year, month, day, (hour % 24) + half, minute, min(second, 59))
-    return naive + overflow - _offset(zone)
+    naive = datetime(year, month, day, (hour % 24) + half, minute, min(second, 59), 0, UTC)
+    return naive + timedelta(days=hour // 24) - _offset(zone)
 
 
 def _half_day(zone: str, hour: int) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from reedbed.ingest.parse.jsonfeed import read_json_feed
 from reedbed.ingest.parse.prescan import suspicion
 from reedbed.ingest.parse.prolog import HTML_ROOTS, Opened, opened
 from reedbed.ingest.parse.repair import Repaired, repaired, with_windows_quotes
-from reedbed.ingest.parse.tree import Element, mended_tree, strict_tree
+from reedbed.ingest.parse.tree import mended_tree, strict_tree
 
 _EMPTY = NotAFeed("The address answered with nothing.")
 _BINARY = NotAFeed("The address answered with something that is not text.")
@@ -44,7 +44,7 @@ def read_body(
     if document[:1] in (b"{", b"["):
         return read_json_feed(document, url=url)
     found = opened(document)
-    refusal = found.refusal and NotAFeed(found.refusal) or _refusal(found, document)
+    refusal = (found.refusal and NotAFeed(found.refusal)) or _refusal(found, document)
     if refusal:
         return refusal
     reason = None if trusted else suspicion(found.document)
@@ -67,15 +67,10 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _read_xml(found: Opened, url: str) -> ParsedFeed | NotAFeed | Doubt:
-    document = with_windows_quotes(found.document)
-    root = strict_tree(document)
+    root = strict_tree(with_windows_quotes(found.document))
     if root is None:
         return _read_damaged(found, url)
-    return _read_tree(root, document, url) or _OTHER_XML
-
-
-def _read_tree(root: Element, document: bytes, url: str) -> ParsedFeed | None:
-    return read_feed(root, url=url, has_bases=b"xml:base" in document)
+    return read_feed(root, url=url) or _OTHER_XML
 
 
 def _read_damaged(found: Opened, url: str) -> ParsedFeed | NotAFeed | Doubt:
@@ -83,7 +78,7 @@ def _read_damaged(found: Opened, url: str) -> ParsedFeed | NotAFeed | Doubt:
     root = mended_tree(with_windows_quotes(mended.document))
     if root is None:
         return Doubt(_BROKEN)
-    feed = _read_tree(root, mended.document, url)
+    feed = read_feed(root, url=url)
     if feed is None:
         return _OTHER_XML if not mended.entries else Doubt(_OTHER_XML)
     return _with_doubt(replace(feed, truncated=mended.truncated), mended)

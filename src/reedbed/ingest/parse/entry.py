@@ -10,7 +10,7 @@ from reedbed.ingest.parse import media, people
 from reedbed.ingest.parse.context import Context, language_of, tidy_language
 from reedbed.ingest.parse.dates import instant
 from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
-from reedbed.ingest.parse.links import is_absolute, resolved_markup
+from reedbed.ingest.parse.links import is_absolute, may_hold_relative, resolved_markup
 from reedbed.ingest.parse.text import markup_of, one_line, text_of, text_of_html, title_of
 from reedbed.ingest.parse.tree import Element
 
@@ -30,7 +30,7 @@ class Draft:
     title: str = ""
     media_title: str = ""
     content: str = ""
-    content_base: str | None = None
+    content_element: Element | None = None
     description: str = ""
     teaser: str = ""
     """iTunes summary or media description: a second description, often the fuller one."""
@@ -40,7 +40,7 @@ class Draft:
     """`dc:date`, which may mean either."""
     created: Instant | None = None
     authors: list[Author] = field(default_factory=list[Author])
-    categories: dict[str, None] = field(default_factory=dict[str, None])
+    categories: list[str] = field(default_factory=list[str])
     pictures: list[media.Picture] = field(default_factory=list[media.Picture])
     enclosures: list[Enclosure] = field(default_factory=list[Enclosure])
     duration: int | None = None
@@ -63,24 +63,31 @@ def read_entry(element: Element, context: Context) -> ParsedEntry:
 
 def _finished(draft: Draft) -> ParsedEntry:
     url = draft.link or _guid_as_link(draft)
-    base = draft.content_base or draft.context.own_base(draft.element) or (url if is_absolute(url) else None)
     content, summary = _content_and_summary(draft)
-    base = base or draft.context.base
     return ParsedEntry(
         guid=draft.guid,
         url=url,
         title=(draft.title or draft.media_title)[:MAX_TITLE],
-        content=resolved_markup(content, base)[:MAX_CONTENT],
-        summary=resolved_markup(summary, base)[:MAX_CONTENT] if summary else None,
-        published=_first(draft.published, draft.stamped, draft.created),
+        content=_with_absolute_links(draft, content, url),
+        summary=_with_absolute_links(draft, summary, url) if summary else None,
+        published=_publication(draft),
         updated=draft.updated,
         authors=people.distinct(draft.authors) if len(draft.authors) > 1 else tuple(draft.authors),
-        categories=tuple(draft.categories)[:MAX_LIST],
+        categories=tuple(draft.categories),
         image=_lead_picture(draft),
         language=draft.language,
         enclosures=media.distinct(draft.enclosures, draft.duration) if draft.enclosures else (),
         comments_url=draft.comments_url,
     )
+
+
+def _with_absolute_links(draft: Draft, markup: str, url: str | None) -> str:
+    """Relative to `xml:base`, else to the entry's own page, else to the feed."""
+    if may_hold_relative(markup):
+        context = draft.context
+        own = context.own_base(draft.element if draft.content_element is None else draft.content_element)
+        markup = resolved_markup(markup, own or (url if url and is_absolute(url) else context.base))
+    return markup[:MAX_CONTENT]
 
 
 def _guid_as_link(draft: Draft) -> str | None:
@@ -103,14 +110,19 @@ def _says_more(teaser: str, description: str) -> bool:
     return len(text_of_html(teaser)) > len(text_of_html(description))
 
 
-def _first(*moments: Instant | None) -> Instant | None:
-    return next((moment for moment in moments if moment is not None), None)
+def _publication(draft: Draft) -> Instant | None:
+    if draft.published is not None:
+        return draft.published
+    return draft.created if draft.stamped is None else draft.stamped
 
 
 def _lead_picture(draft: Draft) -> str | None:
     if draft.pictures:
         return max(draft.pictures, key=lambda picture: picture.width).url
-    return next((one.url for one in draft.enclosures if (one.type or "").startswith("image/")), None)
+    for one in draft.enclosures:
+        if one.type and one.type.startswith("image/"):
+            return one.url
+    return None
 
 
 def _on_attributes(draft: Draft, element: Element) -> None:
@@ -136,8 +148,7 @@ def _on_guid(draft: Draft, element: Element) -> None:
     text = text_of(element)
     permalink = element.get("isPermaLink") or element.get("ispermalink") or "true"
     draft.guid_is_link = permalink.lower() == "true"
-    base = draft.context.own_base(element) if draft.guid_is_link else None
-    if base and text:
+    if text and draft.guid_is_link and ":" not in text and draft.context.own_base(element):
         text = draft.context.address(text, element) or text
     draft.guid = _identity(text) or draft.guid
 
@@ -170,7 +181,7 @@ def _on_media_title(draft: Draft, element: Element) -> None:
 
 def _on_encoded(draft: Draft, element: Element) -> None:
     if not draft.content:
-        draft.content_base = draft.context.own_base(element)
+        draft.content_element = element
         draft.content = markup_of(element, default="html")
 
 
@@ -180,7 +191,7 @@ def _on_content(draft: Draft, element: Element) -> None:
     if source:
         _on_remote_content(draft, element)
     elif not draft.content:
-        draft.content_base = draft.context.own_base(element)
+        draft.content_element = element
         draft.content = markup_of(element, default="text")
 
 
@@ -207,19 +218,23 @@ def _on_teaser(draft: Draft, element: Element) -> None:
 
 
 def _on_published(draft: Draft, element: Element) -> None:
-    draft.published = _first(instant(text_of(element)), draft.published)
+    if (moment := instant(element.text)) is not None:
+        draft.published = moment
 
 
 def _on_updated(draft: Draft, element: Element) -> None:
-    draft.updated = _first(instant(text_of(element)), draft.updated)
+    if (moment := instant(element.text)) is not None:
+        draft.updated = moment
 
 
 def _on_stamped(draft: Draft, element: Element) -> None:
-    draft.stamped = _first(instant(text_of(element)), draft.stamped)
+    if (moment := instant(element.text)) is not None:
+        draft.stamped = moment
 
 
 def _on_created(draft: Draft, element: Element) -> None:
-    draft.created = _first(instant(text_of(element)), draft.created)
+    if (moment := instant(element.text)) is not None:
+        draft.created = moment
 
 
 def _on_author(draft: Draft, element: Element) -> None:
@@ -244,8 +259,8 @@ def _on_keywords(draft: Draft, element: Element) -> None:
 
 def _add_category(draft: Draft, text: str) -> None:
     name = text_of_html(text)[:MAX_NAME]
-    if name and len(draft.categories) < MAX_LIST:
-        draft.categories[name] = None
+    if name and len(draft.categories) < MAX_LIST and name not in draft.categories:
+        draft.categories.append(name)
 
 
 def _on_enclosure(draft: Draft, element: Element) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed, Rhythm
 from reedbed.domain.times import HOUR, MINUTE, Millis
@@ -47,9 +48,9 @@ class Draft:
     items: list[Element] = field(default_factory=list[Element])
 
 
-def read_feed(root: Element, *, url: str, has_bases: bool) -> ParsedFeed | None:
+def read_feed(root: Element, *, url: str) -> ParsedFeed | None:
     """The feed under this root, or None if the tree is of some other kind."""
-    context = Context(base=url, atom=False, has_bases=has_bases)
+    context = Context(base=url, atom=False)
     found = _feed_root(root, context)
     if found is None:
         return None
@@ -73,7 +74,7 @@ def _feed_root(root: Element, context: Context) -> tuple[str, Element] | None:
             name = context.names.of(element).rpartition(":")[2]
             if name in _FORMATS:
                 return name, element
-        level = [child for element in level for child in element[:20]]
+        level = [child for element in level for child in islice(element, 20)]
     return None
 
 
@@ -203,12 +204,12 @@ def _on_frequency(draft: Draft, element: Element) -> None:
 
 
 def _on_skip_hours(draft: Draft, element: Element) -> None:
-    hours = (_count(part) for part in element[:48])
+    hours = (_count(part) for part in islice(element, 48))
     draft.skip_hours = frozenset(hour % 24 for hour in hours if hour is not None and hour <= 24)
 
 
 def _on_skip_days(draft: Draft, element: Element) -> None:
-    names = [text_of(part).lower() for part in element[:14]]
+    names = [text_of(part).lower() for part in islice(element, 14)]
     draft.skip_days = frozenset(_DAYS.index(name) for name in names if name in _DAYS)
 
 

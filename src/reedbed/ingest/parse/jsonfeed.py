@@ -12,7 +12,7 @@ from reedbed.ingest.parse.context import tidy_language
 from reedbed.ingest.parse.dates import instant
 from reedbed.ingest.parse.feed import newest
 from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
-from reedbed.ingest.parse.links import absolute, resolved_markup
+from reedbed.ingest.parse.links import absolute, may_hold_relative, resolved_markup
 from reedbed.ingest.parse.text import html_of_text, one_line, text_of_html
 
 _ITEMS = re.compile(r"\"items\"\s*:\s*\[")
@@ -69,7 +69,7 @@ def _read_document(document: object, url: str, *, truncated: bool) -> ParsedFeed
     if not isinstance(items, list) or not _is_json_feed(feed, truncated=truncated):
         return _NO_FEED
     base = url or _text(feed, "feed_url") or _text(feed, "home_page_url") or ""
-    entries = [_entry(_fields(item), base) for item in cast(list[object], items) if isinstance(item, dict)]
+    entries = [_entry(fields, base) for fields in map(_fields, cast(list[object], items)) if fields]
     return ParsedFeed(
         format="json",
         title=one_line(_text(feed, "title") or "")[:MAX_TITLE],
@@ -94,11 +94,12 @@ def _is_json_feed(feed: Fields, *, truncated: bool) -> bool:
 def _entry(item: Fields, base: str) -> ParsedEntry:
     url = absolute(_text(item, "url"), base)
     inner_base = url or base
+    content = _content(item)
     return ParsedEntry(
         guid=_identity(item),
         url=url,
         title=text_of_html(_text(item, "title") or "")[:MAX_TITLE],
-        content=resolved_markup(_content(item), inner_base)[:MAX_CONTENT],
+        content=(resolved_markup(content, inner_base) if may_hold_relative(content) else content)[:MAX_CONTENT],
         summary=_summary(item),
         external_url=absolute(_text(item, "external_url"), base),
         published=instant(_text(item, "date_published")),

@@ -9,7 +9,8 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _OPENABLE = frozenset({"http", "https", "ftp", "gemini", "gopher", "magnet"})
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _ATTRIBUTE = re.compile(
-    r"(\s(?:href|src|poster|cite|action|longdesc|background|data)\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)", re.IGNORECASE
+    r"(\s(?:href|src|poster|cite|action|longdesc|background|data)\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)",
+    re.IGNORECASE,
 )
 # Found by its `=`, which the expression engine can search for as fast as memory: most markup holds no relative
 # address, and that must cost next to nothing.
@@ -41,9 +42,13 @@ def is_absolute(address: str | None) -> bool:
     return address is not None and address.startswith(("http://", "https://"))
 
 
+def may_hold_relative(markup: str) -> bool:
+    return _MAYBE_RELATIVE.search(markup) is not None
+
+
 def resolved_markup(markup: str, base: str) -> str:
     """The markup with relative `href`, `src`, `srcset` and the like made absolute."""
-    if not _MAYBE_RELATIVE.search(markup) or not is_absolute(base):
+    if not is_absolute(base):
         return markup
     return _TAG.sub(lambda tag: _resolved_tag(tag[0], base), markup)
 

@@ -57,9 +57,9 @@ class Names:
 
 
 def _canonical(element: Element) -> str:
-    tag: object = element.tag
-    if not isinstance(tag, str):  # an entity the parser left unresolved
-        return ""
+    tag = element.tag
+    if callable(tag):  # an entity the parser left unresolved
+        return "?"
     if tag.startswith("{"):
         namespace, _, local = tag[1:].partition("}")
         prefix = _PREFIXES.get(namespace.lower())

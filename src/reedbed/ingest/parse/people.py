@@ -15,7 +15,7 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 def person(element: Element, context: Context) -> Author | None:
     """An Atom person with parts, or one line of text such as `mark@example.com (Mark)`."""
     if not len(element):
-        return person_from_text(text_of(element))
+        return person_from_text(element.text or "")
     parts: dict[str, str] = {}
     for part in element:
         parts.setdefault(context.names.of(part).rpartition(":")[2], text_of(part))
@@ -31,7 +31,7 @@ def person_from_text(text: str) -> Author | None:
     text = text_of_html(text)[: MAX_NAME * 2]
     found = _EMAIL.search(text) if "@" in text else None
     if not found:
-        return _author(text, None, None)
+        return Author(text[:MAX_NAME]) if text else None
     rest = (text[: found.start()] + text[found.end() :]).replace("mailto:", "")
     name = rest.replace("()", "").replace("<>", "").strip(" \t()<>,;")
     return _author(name or found[0], None, found[0])

@@ -5,7 +5,9 @@ import re
 from reedbed.ingest.parse.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TAGS
 
 _SLASH = ord("/")
-_NAME_START = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:") | frozenset(range(128, 256))
+_NAME_START = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:") | frozenset(
+    range(128, 256)
+)
 _TAG = re.compile(rb"[^\"'>]*+(?:\"[^\"]*+\"[^\"'>]*+|'[^']*+'[^\"'>]*+)*+")
 # A tag with more attributes than allowed is at least this long: `a=""` and a space for each.
 _LONG_TAG = MAX_ATTRIBUTES * 5

@@ -15,7 +15,9 @@ _ENTITY = re.compile(
 )
 _HARMLESS_VALUE = re.compile(r"(?:[^&%]|&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)*")
 
-HTML_ROOTS = frozenset({"html", "head", "body", "script", "div", "p", "center", "title", "h1", "table", "svg"})
+HTML_ROOTS = frozenset(
+    {"html", "head", "body", "script", "div", "p", "center", "title", "h1", "table", "svg"}
+)
 _JUNK_SEARCHED = 64_000
 
 

@@ -2,18 +2,14 @@
 
 import html
 import re
+from html.entities import html5
 
 from lxml import etree
 
 from reedbed.ingest.parse.tree import Element
 
 _HTML_TAGS = frozenset(
-    "a abbr acronym address area article aside audio b bdi bdo big blockquote br button canvas caption center cite code "
-    "col colgroup data dd del details dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form h1 "
-    "h2 h3 h4 h5 h6 header hr i iframe img input ins kbd label legend li link main map mark menu nav nobr noscript "
-    "object ol optgroup option output p param picture pre progress q rp rt ruby s samp script section select small "
-    "source span strike strong style sub summary sup svg table tbody td textarea tfoot th thead time tr track tt u ul "
-    "var video wbr".split()
+    ["a", "abbr", "acronym", "address", "area", "article", "aside", "audio", "b", "bdi", "bdo", "big", "blockquote", "br", "button", "canvas", "caption", "center", "cite", "code", "col", "colgroup", "data", "dd", "del", "details", "dfn", "dialog", "dir", "div", "dl", "dt", "em", "embed", "fieldset", "figcaption", "figure", "font", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i", "iframe", "img", "input", "ins", "kbd", "label", "legend", "li", "link", "main", "map", "mark", "menu", "nav", "nobr", "noscript", "object", "ol", "optgroup", "option", "output", "p", "param", "picture", "pre", "progress", "q", "rp", "rt", "ruby", "s", "samp", "script", "section", "select", "small", "source", "span", "strike", "strong", "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "tr", "track", "tt", "u", "ul", "var", "video", "wbr"]
 )
 _CLOSED_OR_VOID = re.compile(r"</\w+>|&#?\w+;|<(?:br|img|hr)\b", re.IGNORECASE)
 _TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
@@ -32,7 +28,7 @@ def looks_like_html(text: str) -> bool:
         return False
     if any(tag.lower() not in _HTML_TAGS for tag in _TAG_NAME.findall(text)):
         return False
-    return all(f"{name};" in html.entities.html5 for name in _ENTITY_NAME.findall(text))
+    return all(f"{name};" in html5 for name in _ENTITY_NAME.findall(text))
 
 
 def text_of_html(markup: str) -> str:
@@ -59,7 +55,7 @@ def text_of(element: Element) -> str:
 
 
 def title_of(element: Element, *, strict: bool) -> str:
-    """A title as one line of text. `strict` believes the type attribute, as Atom asks; else the look decides."""
+    """A title as one line. `strict` believes the type attribute, as Atom asks; else the look decides."""
     if len(element):
         return text_of_html(inner_markup(element))
     raw = element.text
@@ -77,16 +73,16 @@ def markup_of(element: Element, *, default: str) -> str:
     if len(element):
         return inner_markup(element)
     raw = element.text
-    if not raw:
+    if not raw or raw.isspace():
         return ""
-    raw = raw.strip()
     kind = element.get("type")
-    mode = element.get("mode")
-    if mode == "base64" or (kind is not None and "/" in kind and _is_packed(kind)):
+    if kind is None and default == "html":
+        return raw
+    if element.get("mode") == "base64" or (kind is not None and "/" in kind and _is_packed(kind)):
         raw = _unpacked(raw)
     if (kind or default).lower() not in _PLAIN_TYPES or looks_like_html(raw):
         return raw
-    return html_of_text(raw)
+    return html_of_text(raw.strip())
 
 
 def inner_markup(element: Element) -> str:

@@ -1,11 +1,11 @@
 """The one place that starts the XML parser, always with the same caution."""
 
+from typing import TypeAlias
+
 from lxml import etree
 
 # lxml gives its element class no public name.
-from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
-
-__all__ = ["Element", "mended_tree", "strict_tree"]
+Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage]
 
 
 def strict_tree(document: bytes) -> Element | None:

@@ -1,0 +1,75 @@
+"""`reedbed parse`: one feed as JSON Feed 1.1 on standard output."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import orjson
+
+from reedbed.domain.feeds import NotAFeed
+from reedbed.domain.fetching import Fetched, FetchRequest, NotModified
+from reedbed.ingest.parse import parse_safely
+from reedbed.ingest.parse.jsonfeed_out import as_json_feed
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    body: bytes
+    content_type: str | None
+    url: str
+
+
+@click.command("parse")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE|URL|-")
+@click.option(
+    "--url", "base", default=None, metavar="BASE", help="Where the feed came from, for relative addresses."
+)
+@click.option("--content-type", default=None, metavar="TYPE", help="The Content-Type it was served with.")
+def parse_command(sources: tuple[str, ...], base: str | None, content_type: str | None) -> None:
+    """Print a feed as JSON Feed 1.1; several feeds as one document a line."""
+    failed = False
+    for name in sources:
+        line = asyncio.run(_line(name, base, content_type))
+        if isinstance(line, NotAFeed):
+            failed = True
+            click.echo(line.reason if len(sources) == 1 else f"{name}: {line.reason}", err=True)
+        else:
+            click.echo(line)
+    if failed:
+        sys.exit(1)
+
+
+async def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
+    source = await _load(name)
+    if isinstance(source, NotAFeed):
+        return source
+    url = base or source.url
+    feed = await parse_safely(source.body, content_type=content_type or source.content_type, url=url)
+    return feed if isinstance(feed, NotAFeed) else orjson.dumps(as_json_feed(feed, url=url))
+
+
+async def _load(name: str) -> Source | NotAFeed:
+    if name.startswith(("http://", "https://")):
+        return await _fetch(name)
+    try:
+        body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        return NotAFeed(f"The file cannot be read: {error.strerror}.")
+    return Source(body, None, "")
+
+
+async def _fetch(url: str) -> Source | NotAFeed:
+    from reedbed.ingest.fetch import Fetcher
+
+    fetcher = Fetcher()
+    try:
+        outcome = await fetcher.fetch(FetchRequest(url))
+    finally:
+        await fetcher.close()
+    if isinstance(outcome, Fetched):
+        return Source(outcome.body, outcome.content_type, outcome.url)
+    if isinstance(outcome, NotModified):
+        return NotAFeed("The server answered that nothing has changed.")
+    return NotAFeed(outcome.message)

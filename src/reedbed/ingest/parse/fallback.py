@@ -1,0 +1,115 @@
+"""The last resort: feedparser, which reads what is hardly markup. Slow, so only ever within the sandbox."""
+
+import calendar
+import time
+import warnings
+from collections.abc import Mapping
+from typing import cast
+
+from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.ingest.parse.charset import unpacked
+from reedbed.ingest.parse.context import tidy_language
+from reedbed.ingest.parse.dates import instant
+from reedbed.ingest.parse.feed import newest
+from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
+from reedbed.ingest.parse.links import absolute, is_absolute, resolved_markup
+from reedbed.ingest.parse.media import whole_number
+from reedbed.ingest.parse.text import text_of_html
+
+Fields = Mapping[str, object]
+
+
+def read_with_feedparser(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        document = _document(unpacked(body), content_type, url)
+    version = _text(document, "version")
+    entries = [_entry(entry, url) for entry in _list(document, "entries")]
+    if not version and not entries:
+        return NotAFeed("The address answered with XML that is too damaged to read.")
+    return _feed(_fields(document, "feed"), version, entries, url)
+
+
+def _document(body: bytes, content_type: str | None, url: str) -> Fields:
+    import feedparser  # pyright: ignore[reportMissingTypeStubs] - has none
+
+    headers = {"content-location": url} | ({"content-type": content_type} if content_type else {})
+    parsed = feedparser.parse(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        body, response_headers=headers, sanitize_html=False
+    )
+    return cast(Fields, parsed)
+
+
+def _feed(feed: Fields, version: str, entries: list[ParsedEntry], url: str) -> ParsedFeed:
+    kind = "atom" if version.startswith("atom") else "rdf" if version in ("rss10", "rss090") else "rss"
+    return ParsedFeed(
+        format=kind,
+        title=text_of_html(_text(feed, "title"))[:MAX_TITLE],
+        entries=tuple(newest(entries)),
+        site_url=absolute(_text(feed, "link"), url),
+        description=text_of_html(_text(feed, "subtitle")) or None,
+        language=tidy_language(_text(feed, "language")),
+        image=absolute(_text(_fields(feed, "image"), "href"), url),
+        truncated=True,
+    )
+
+
+def _entry(entry: Fields, url: str) -> ParsedEntry:
+    link = absolute(_text(entry, "link"), url)
+    base = link if is_absolute(link) else url
+    full = next((_text(one, "value") for one in _list(entry, "content")), "")
+    summary = _text(entry, "summary")
+    return ParsedEntry(
+        guid=_text(entry, "id").strip()[:MAX_GUID] or None,
+        url=link,
+        title=text_of_html(_text(entry, "title"))[:MAX_TITLE],
+        content=resolved_markup(full or summary, base or "")[:MAX_CONTENT],
+        summary=resolved_markup(summary, base or "") if full and summary and summary != full else None,
+        published=_moment(entry, "published"),
+        updated=_moment(entry, "updated"),
+        authors=_authors(entry),
+        categories=tuple(
+            term[:MAX_NAME] for tag in _list(entry, "tags")[:MAX_LIST] if (term := _text(tag, "term"))
+        ),
+        enclosures=_enclosures(entry, url),
+    )
+
+
+def _moment(entry: Fields, key: str) -> int | None:
+    """Our own reading of the date first: it knows more months and zones."""
+    parsed = entry.get(f"{key}_parsed")
+    own = instant(_text(entry, key))
+    if own is not None or not isinstance(parsed, time.struct_time):
+        return own
+    return calendar.timegm(parsed) * 1000
+
+
+def _authors(entry: Fields) -> tuple[Author, ...]:
+    people = [(_text(one, "name"), _text(one, "email")) for one in _list(entry, "authors")[:MAX_LIST]]
+    return tuple(
+        Author((name or email)[:MAX_NAME], None, email or None) for name, email in people if name or email
+    )
+
+
+def _enclosures(entry: Fields, url: str) -> tuple[Enclosure, ...]:
+    found: list[Enclosure] = []
+    for one in _list(entry, "enclosures")[:MAX_LIST]:
+        address = absolute(_text(one, "href"), url)
+        if address:
+            found.append(Enclosure(address, _text(one, "type") or None, whole_number(_text(one, "length"))))
+    return tuple(found)
+
+
+def _fields(holder: Fields, key: str) -> Fields:
+    value = holder.get(key)
+    return cast(Fields, value) if isinstance(value, Mapping) else {}
+
+
+def _list(holder: Fields, key: str) -> list[Fields]:
+    value = holder.get(key)
+    return cast(list[Fields], value) if isinstance(value, list) else []
+
+
+def _text(holder: Fields, key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
