@@ -1,0 +1,64 @@
+// Marking many at once: shown at once, with the server's own undo.
+import { show } from "./marks.js";
+import { clearSelection, reloadList, selection } from "./list.js";
+import { explain, send } from "./requests.js";
+import { refreshCounts } from "./counts.js";
+import { announce } from "./announce.js";
+import { dismiss, showServerToast } from "./toast.js";
+import { say } from "./words.js";
+
+document.addEventListener("formdata", (event) => {
+  if (event.target.querySelector?.('input[name=scope][value=ids]')) for (const id of selection()) event.formData.append("ids", id);
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-bulk], form[data-undo]");
+  if (!form) return;
+  event.preventDefault();
+  const fields = new FormData(form, event.submitter);
+  if (form.matches("[data-undo]")) undo(fields);
+  else markMany(fields);
+});
+
+async function markMany(fields) {
+  const read = fields.get("value") !== "false";
+  const changed = affected(fields).filter((row) => row.hasAttribute("data-unread") === read);
+  for (const row of changed) show(row.id.slice(1), "read", read);
+  document.querySelector("details.menu[open]")?.removeAttribute("open");
+  try {
+    const response = await send("/mark-read", fields);
+    showServerToast(await response.text());
+    clearSelection();
+    await refreshCounts();
+  } catch (error) {
+    for (const row of changed) show(row.id.slice(1), "read", !read);
+    explain(error, () => markMany(fields));
+  }
+}
+
+async function undo(fields) {
+  dismiss();
+  try {
+    const response = await send("/undo", fields);
+    showServerToast(await response.text());
+    announce(say("undone"));
+    await Promise.all([reloadList(), refreshCounts()]);
+  } catch (error) {
+    explain(error, () => undo(fields));
+  }
+}
+
+/** The rows on the page that the act is about; the server knows the rest. */
+function affected(fields) {
+  const rows = [...document.querySelectorAll("#rows .row")];
+  if (fields.has("ids")) return rows.filter((row) => fields.getAll("ids").includes(row.id.slice(1)));
+  const place = rows.findIndex((row) => row.id === `e${fields.get("above") ?? fields.get("below")}`);
+  if (fields.has("above")) return rows.slice(0, Math.max(0, place));
+  if (fields.has("below")) return place < 0 ? [] : rows.slice(place + 1);
+  if (fields.has("older_than")) return rows.filter((row) => age(row) > Number(fields.get("older_than")) * 86_400_000);
+  return rows;
+}
+
+function age(row) {
+  return Date.now() - Date.parse(row.querySelector("time").dateTime);
+}

@@ -1,0 +1,72 @@
+// Unread numbers: in the sidebar, over the list, in the title.
+import { json } from "./requests.js";
+import { number } from "./words.js";
+
+export function adjust(key, by) {
+  if (known(key)) show(key, Math.max(0, current(key) + by));
+}
+
+/** One entry of this feed became read (-1) or unread (+1): the feed, its folders and the whole. */
+export function adjustUnread(feedId, by) {
+  adjust("unread", by);
+  const key = `feed:${feedId}`;
+  adjust(key, by);
+  for (const folder of foldersOf(key)) adjust(`folder:${folder}`, by);
+}
+
+export async function refreshCounts() {
+  showAll(await json("/api/v1/counts"));
+}
+
+/** `{total, subscriptions: {id: n}, folders: {id: n}, tags: {name: n}}`; what is not named stays as it is. */
+export function showAll(counts) {
+  if (counts.total !== undefined) show("unread", counts.total);
+  if (counts.later !== undefined) show("later", counts.later);
+  showGroup("feed", counts.subscriptions);
+  showGroup("folder", counts.folders);
+  showGroup("tag", counts.tags);
+  showGroup("saved", counts.searches);
+}
+
+export function foldersOf(key) {
+  const folders = [];
+  let details = document.querySelector(`#tree [data-count="${CSS.escape(key)}"]`)?.closest("[data-folder]");
+  while (details) {
+    folders.push(details.dataset.folder);
+    details = details.parentElement.closest("[data-folder]");
+  }
+  return folders;
+}
+
+function showGroup(kind, group) {
+  if (!group) return;
+  for (const element of document.querySelectorAll(`#tree [data-count^="${kind}:"]`)) {
+    const name = element.dataset.count.slice(kind.length + 1);
+    show(element.dataset.count, group[name] ?? 0);
+  }
+}
+
+function show(key, n) {
+  for (const element of places(key)) element.textContent = n ? number(n) : "";
+  if (key === "unread") showInTitle(n);
+}
+
+function showInTitle(n) {
+  const plain = document.title.replace(/^\([\d\u202f]+\) /, "");
+  document.title = n ? `(${number(n)}) ${plain}` : plain;
+  if (n) navigator.setAppBadge?.(n).catch(() => {});
+  else navigator.clearAppBadge?.().catch(() => {});
+}
+
+function current(key) {
+  const text = places(key)[0]?.textContent ?? "";
+  return Number(text.replace(/\D/g, "")) || 0;
+}
+
+function known(key) {
+  return places(key).length > 0;
+}
+
+function places(key) {
+  return document.querySelectorAll(`[data-count="${CSS.escape(key)}"]`);
+}

@@ -1,0 +1,42 @@
+// The reader's choices live in one cookie, so that the server's first paint is already right.
+const COOKIE = "reedbed_look";
+const YEAR = 31_536_000;
+const ON_ROOT = new Set(["theme", "font", "size", "width"]);
+
+export function remember(name, value) {
+  const look = looked();
+  if (value) look.set(name, value);
+  else look.delete(name);
+  document.cookie = `${COOKIE}=${encodeURIComponent(look)}; path=/; max-age=${YEAR}; samesite=lax`;
+}
+
+function looked() {
+  const found = document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`));
+  return new URLSearchParams(found ? decodeURIComponent(found.slice(COOKIE.length + 1)) : "");
+}
+
+function show(name, value) {
+  if (ON_ROOT.has(name)) setOrClear(document.documentElement, name, value);
+  if (name === "density") showDensity(value);
+  if (name === "scroll") document.getElementById("rows")?.toggleAttribute("data-marks-on-scroll", Boolean(value));
+}
+
+function showDensity(value) {
+  const rows = document.getElementById("rows");
+  if (!rows) return;
+  rows.dataset.density = value;
+  document.getElementById("app").toggleAttribute("data-wide-list", value === "magazine");
+}
+
+function setOrClear(element, name, value) {
+  if (value) element.dataset[name] = value;
+  else delete element.dataset[name];
+}
+
+document.addEventListener("change", (event) => {
+  const input = event.target;
+  if (!input.closest("form[data-look]") || !["radio", "checkbox"].includes(input.type)) return;
+  const value = input.type === "checkbox" && !input.checked ? "" : input.value;
+  remember(input.name, value);
+  show(input.name, value);
+});

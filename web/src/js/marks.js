@@ -1,0 +1,83 @@
+// Read, starred and later: shown at once, sent after, put back when refused, queued when there is no network.
+import { announce } from "./announce.js";
+import { adjust, adjustUnread } from "./counts.js";
+import { explain, isOffline, send } from "./requests.js";
+import { keepForLater } from "./queue.js";
+import { say } from "./words.js";
+
+const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
+let last = null;
+
+export async function mark(id, what, value, { quiet = false, undoable = true } = {}) {
+  const before = isMarked(id, what);
+  if (undoable && !quiet) last = { id, what, value: before };
+  show(id, what, value);
+  if (!quiet) announce(say(SAID[what][Number(value)]));
+  try {
+    await send(`/entry/${id}/${what}`, { value });
+  } catch (error) {
+    if (isOffline(error)) return keepForLater({ id, what, value });
+    show(id, what, before);
+    explain(error, () => mark(id, what, value));
+  }
+}
+
+/** Take the last single mark back; false when there is none. */
+export function unmark() {
+  if (!last) return false;
+  const { id, what, value } = last;
+  last = null;
+  mark(id, what, value, { undoable: false });
+  return true;
+}
+
+export function isMarked(id, what) {
+  const row = rowOf(id);
+  if (row) return what === "read" ? !row.hasAttribute("data-unread") : row.hasAttribute(`data-${what}`);
+  const button = buttons(id, what)[0];
+  const pressed = button?.getAttribute("aria-pressed") === "true";
+  return what === "read" ? !pressed : pressed;
+}
+
+/** Only the picture of it: rows, buttons, counts. Also used for what other devices did. */
+export function show(id, what, value) {
+  if (isMarked(id, what) === value) return;
+  const row = rowOf(id);
+  if (what === "read") {
+    row?.toggleAttribute("data-unread", !value);
+    const feed = row?.dataset.feed ?? document.querySelector(`.read[data-entry="${id}"]`)?.dataset.feed;
+    if (feed) adjustUnread(feed, value ? -1 : 1);
+  } else {
+    row?.toggleAttribute(`data-${what}`, value);
+    if (row) showSigns(row);
+    if (what === "later") adjust("later", value ? 1 : -1);
+  }
+  for (const button of buttons(id, what)) press(button, what === "read" ? !value : value, what === "read" ? !value : !value);
+}
+
+function press(button, pressed, next) {
+  button.setAttribute("aria-pressed", String(pressed));
+  button.value = String(next);
+}
+
+function showSigns(row) {
+  const signs = document.getElementById("row-marks").content;
+  const shown = [...signs.children].filter((sign) => row.hasAttribute(`data-${sign.dataset.of}`));
+  row.querySelector(".marks").replaceChildren(...shown.map((sign) => sign.cloneNode(true)));
+}
+
+function rowOf(id) {
+  return document.getElementById(`e${id}`);
+}
+
+function buttons(id, what) {
+  return document.querySelectorAll(`form[data-mark="${what}"][action^="/entry/${id}/"] button`);
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-mark]");
+  if (!form) return;
+  event.preventDefault();
+  const id = form.getAttribute("action").split("/")[2];
+  mark(id, form.dataset.mark, !isMarked(id, form.dataset.mark));
+});

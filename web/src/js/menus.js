@@ -1,0 +1,61 @@
+// Menus are <details>: they work alone; here they learn to close. Dialogs open and give the focus back.
+import { remember } from "./look.js";
+
+export function openDialog(id) {
+  document.getElementById(id)?.showModal();
+}
+
+/** Close what is open; true when something was. */
+export function closeMenus(except) {
+  const open = [...document.querySelectorAll("details.menu[open]")].filter((menu) => menu !== except);
+  for (const menu of open) {
+    menu.removeAttribute("open");
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+  }
+  return open.length > 0;
+}
+
+document.addEventListener("click", (event) => {
+  closeMenus(event.target.closest("details.menu"));
+  if (event.target.matches("dialog")) event.target.close();
+  if (event.target.closest("a[data-act=search]") && document.getElementById("find")) {
+    event.preventDefault();
+    openDialog("find");
+  }
+  const edit = event.target.closest("[data-act=close-edit]");
+  const place = edit?.closest(".feed-edit");
+  if (place) {
+    event.preventDefault();
+    place.replaceChildren();
+  }
+});
+
+// What cannot be taken back is asked about.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-ask]");
+  const dialog = document.getElementById("ask");
+  if (!form || !dialog || form.dataset.asked) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  dialog.querySelector("h2").textContent = form.dataset.ask;
+  dialog.showModal();
+  dialog.addEventListener("close", () => answer(form, event.submitter, dialog.returnValue), { once: true });
+}, true);
+
+function answer(form, submitter, given) {
+  if (given !== "yes") return;
+  form.dataset.asked = "yes";
+  form.requestSubmit(submitter);
+}
+
+// Folded folders and the sidebar's scroll are remembered.
+const tree = document.getElementById("tree");
+tree?.addEventListener("toggle", () => {
+  const folded = [...tree.querySelectorAll("details[data-folder]:not([open])")].map((details) => details.dataset.folder);
+  remember("folded", folded.join("."));
+}, true);
+if (tree) {
+  tree.scrollTop = Number(sessionStorage.getItem("tree")) || 0;
+  tree.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  addEventListener("pagehide", () => sessionStorage.setItem("tree", String(tree.scrollTop)));
+}

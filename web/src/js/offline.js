@@ -1,0 +1,59 @@
+// The service worker keeps what was opened; marks made offline wait in the queue and are sent by themselves.
+import { send, isOffline } from "./requests.js";
+import { forget, waiting } from "./queue.js";
+import { announce } from "./announce.js";
+import { say, sayCount } from "./words.js";
+
+async function register() {
+  if (!("serviceWorker" in navigator) || !document.body.dataset.live) return;
+  await navigator.serviceWorker.register("/sw.js");
+  const { active } = await navigator.serviceWorker.ready;
+  const shell = [...document.querySelectorAll("link[rel=stylesheet], link[rel=icon], script[src]")].map((element) => element.href || element.src);
+  active.postMessage({ keep: [...shell, new URL(document.body.dataset.icons, location).href] });
+}
+
+async function sendWaiting() {
+  const marks = await waiting();
+  let sent = 0;
+  for (const mark of marks) {
+    try {
+      await send(`/entry/${mark.id}/${mark.what}`, { value: mark.value });
+    } catch (error) {
+      if (isOffline(error)) break;
+    }
+    await forget(mark);
+    sent += 1;
+  }
+  if (sent) announce(sayCount("sent", sent));
+}
+
+async function showSign() {
+  document.querySelector(".banner[data-offline]")?.remove();
+  if (navigator.onLine) return;
+  const place = document.querySelector("#list-body, .pane-body:not(.tree)");
+  const shape = document.getElementById("offline-sign");
+  if (!place || !shape) return;
+  const marks = await waiting();
+  const banner = shape.content.firstElementChild.cloneNode(true);
+  banner.dataset.offline = "";
+  const text = [say("offline"), marks.length ? sayCount("waiting", marks.length) : ""].join(" ").trim();
+  banner.querySelector("p").textContent = text;
+  place.prepend(banner);
+}
+
+async function comeBack() {
+  await showSign();
+  announce(say("online"));
+  await sendWaiting();
+}
+
+if (document.body.dataset.live) {
+  addEventListener("offline", showSign);
+  addEventListener("online", comeBack);
+  document.addEventListener("reedbed:queued", showSign);
+  document.addEventListener("reedbed:list", showSign);
+  showSign();
+  if (navigator.onLine) sendWaiting().catch(() => {});
+  // Without the worker the page only loses its offline reading.
+  register().catch(() => {});
+}

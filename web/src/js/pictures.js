@@ -1,0 +1,38 @@
+// A picture in an article opens large; large ones are reachable by keyboard.
+import { say } from "./words.js";
+
+const SMALL = 160;
+const lightbox = document.getElementById("lightbox");
+
+function offer(read) {
+  for (const picture of read.querySelectorAll(".prose img")) {
+    if (picture.closest("a, button") || (picture.width && picture.width < SMALL)) continue;
+    picture.tabIndex = 0;
+    picture.role = "button";
+    picture.ariaLabel = picture.alt || say("picture");
+  }
+}
+
+function enlarge(picture) {
+  const large = lightbox.querySelector("img");
+  large.src = picture.currentSrc || picture.src;
+  large.alt = picture.alt;
+  lightbox.querySelector("p").textContent = picture.closest("figure")?.querySelector("figcaption")?.textContent ?? picture.alt;
+  lightbox.showModal();
+}
+
+if (lightbox) {
+  document.addEventListener("reedbed:article", (event) => offer(event.detail));
+  document.addEventListener("click", (event) => {
+    const picture = event.target.closest(".prose img[role=button]");
+    if (picture) enlarge(picture);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.matches?.(".prose img[role=button]") && ["Enter", " "].includes(event.key)) {
+      event.preventDefault();
+      enlarge(event.target);
+    }
+  });
+  const read = document.querySelector("#article .read");
+  if (read) offer(read);
+}

@@ -1,0 +1,23 @@
+// Where one stopped reading a long text.
+import { memory } from "./memory.js";
+
+const places = memory("places");
+const SETTLED = 400;
+let timer = 0;
+
+document.addEventListener("reedbed:article", ({ detail: read }) => {
+  const body = read.closest(".pane-body");
+  const part = places.get(read.dataset.entry);
+  body.scrollTop = part ? part * body.scrollHeight : 0;
+  body.addEventListener("scroll", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => note(read, body), SETTLED);
+  }, { passive: true });
+});
+
+/** The beginning and the end are not worth returning to. */
+function note(read, body) {
+  const part = body.scrollTop / body.scrollHeight;
+  const atEnd = body.scrollTop + body.clientHeight > body.scrollHeight - 40;
+  places.set(read.dataset.entry, part < 0.03 || atEnd ? undefined : part);
+}

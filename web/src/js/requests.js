@@ -1,0 +1,79 @@
+// Everything that goes to the server: the token on every change, one way to say that something failed.
+import { say } from "./words.js";
+import { showToast } from "./toast.js";
+
+export class Refused extends Error {
+  constructor(status) {
+    super(`The server answered ${status}`);
+    this.status = status;
+  }
+}
+
+/** A change as a form, the way a plain page would send it; throws Refused, or TypeError when there is no network. */
+export async function send(url, fields) {
+  const body = fields instanceof FormData ? new URLSearchParams(fields) : new URLSearchParams(Object.entries(fields));
+  return checked(await fetch(url, { method: "POST", body, headers: headers({ "X-CSRF-Token": token() }) }));
+}
+
+/** The named part of the page at this address. */
+export async function part(url, target, extra = {}) {
+  const response = await checked(await fetch(url, { headers: headers({ "HX-Target": target, ...extra }) }));
+  return response.text();
+}
+
+export async function json(url) {
+  return (await checked(await fetch(url, { headers: { Accept: "application/json" } }))).json();
+}
+
+/** Tell what went wrong and offer the way on. */
+export function explain(error, again) {
+  if (error instanceof Refused && error.status === 401) {
+    showToast(say("login"), { label: say("loginAct"), act: logIn });
+  } else if (error instanceof Refused && error.status === 429) {
+    showToast(say("slowDown"));
+  } else {
+    const message = error instanceof TypeError ? say("failedLoad") : say("failed");
+    showToast(message, again && { label: say("again"), act: again });
+  }
+}
+
+export function isOffline(error) {
+  return error instanceof TypeError || (error instanceof Refused && error.status === 504);
+}
+
+function headers(extra) {
+  return { "HX-Request": "true", "HX-Current-URL": location.href, ...extra };
+}
+
+function token() {
+  return document.querySelector("meta[name=csrf-token]").content;
+}
+
+function checked(response) {
+  if (response.redirected && new URL(response.url).pathname === "/login") throw new Refused(401);
+  if (!response.ok) throw new Refused(response.status);
+  return response;
+}
+
+function logIn() {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+document.addEventListener("htmx:configRequest", (event) => {
+  event.detail.headers["X-CSRF-Token"] = token();
+});
+
+// A refusal with its own place on the page is shown there; any other is explained in a toast.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr } = event.detail;
+  if (xhr.status >= 400 && xhr.getResponseHeader("HX-Retarget")) {
+    event.detail.shouldSwap = true;
+    event.detail.isError = false;
+  }
+});
+document.addEventListener("htmx:responseError", (event) => explain(new Refused(event.detail.xhr.status)));
+document.addEventListener("htmx:sendError", () => explain(new TypeError()));
+
+// After a refused form, the first wrong field takes the focus.
+document.querySelector("[aria-invalid=true]")?.focus();
+document.addEventListener("htmx:afterSwap", (event) => event.detail.target.querySelector("[aria-invalid=true]")?.focus());
