@@ -121,6 +121,12 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any], chromium:
     return {**browser_type_launch_args, "executable_path": chromium, "args": servers.chromium_options()}
 
 
+@pytest.fixture(scope="session")
+def base_url() -> str | None:
+    """Walks name whole addresses. pytest-playwright's own fixture is a method, which pytest 9.2 warns about."""
+    return None
+
+
 @pytest.fixture
 def free_port() -> int:
     return servers.free_port()
