@@ -1,0 +1,106 @@
+"""What makes an unread row count, and the locks that keep counts exact.
+
+A row in `unread` is alive when its entry lies above the subscription's mark, or was marked unread by hand
+(`kept`). Rows exist only for active subscriptions and above their `since_id`: every writer sees to that, so
+that no reader has to ask.
+"""
+
+from sqlalchemy import ColumnElement, bindparam, select
+from sqlalchemy.sql.selectable import FromClause
+
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among
+from reedbed.store.statements import Statement
+from reedbed.store.tables import entries, feeds, subscriptions
+
+
+def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
+    return row.c.kept | (row.c.entry_id > subscription.c.read_to)
+
+
+def follows(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
+    """The row (with a user and a feed) belongs to this subscription."""
+    return (subscription.c.user_id == row.c.user_id) & (subscription.c.feed_id == row.c.feed_id)
+
+
+def above_mark(row: FromClause) -> ColumnElement[bool]:
+    """Like `alive`, with the mark looked up for each row.
+
+    PostgreSQL sorts all unread rows when the mark is a join; as a scalar subquery it walks the index.
+    """
+    mark = select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
+    return row.c.kept | (row.c.entry_id > mark)
+
+
+_OF_FEED = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.feed_id == bindparam("feed_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER_AND_FEEDS = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.user_id == bindparam("user_id"), among(subscriptions.c.feed_id, "feed_ids"))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER_AND_ENTRIES = Statement(
+    select(subscriptions.c.id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.feed_id.in_(select(entries.c.feed_id).where(among(entries.c.id, "ids"))),
+    )
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_ENTRIES = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.feed_id.in_(select(entries.c.feed_id).where(among(entries.c.id, "ids"))))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+# NO KEY UPDATE: whoever inserts an entry or a subscription holds a key share on the feed already.
+_FEED = Statement(
+    select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True)
+)
+
+
+# A change of states locks the subscriptions whose counts it touches, always in the order of their ids, so
+# that nobody waits in a circle. SQLite has one writer and needs none of it.
+
+
+async def lock_feed(tx: Tx, feed_id: int) -> None:
+    """Arrivals and new subscribers of a feed take turns, so that neither misses the other."""
+    if tx.engine == "postgresql":
+        await tx.run(_FEED, {"feed_id": feed_id})
+
+
+async def lock_followers(tx: Tx, feed_id: int) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_FEED, {"feed_id": feed_id})
+
+
+async def lock_followers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_ENTRIES, {"ids": entry_ids})
+
+
+async def lock_user(tx: Tx, user_id: int) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER, {"user_id": user_id})
+
+
+async def lock_user_feeds(tx: Tx, user_id: int, feed_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER_AND_FEEDS, {"user_id": user_id, "feed_ids": feed_ids})
+
+
+async def lock_user_entries(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER_AND_ENTRIES, {"user_id": user_id, "ids": entry_ids})

@@ -1,0 +1,333 @@
+"""What is unread: a row for each unread entry of each user, a mark and a count on each subscription.
+
+New entries fan out to the followers of their feed; reading deletes the row. Every change of rows corrects
+`subscriptions.unread` in the same transaction, so that counts are one read of a user's subscriptions.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ClauseElement,
+    ColumnElement,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.times import Instant
+from reedbed.store.alive import (
+    alive,
+    follows,
+    lock_feed,
+    lock_followers,
+    lock_followers_of_entries,
+    lock_user_feeds,
+)
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among, larger
+from reedbed.store.statements import Shapes, Statement
+from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, unread
+
+NEWEST_FOR_LATECOMERS = 50
+"""Who follows a shared feed later sees the newest entries of its current document, at most so many."""
+
+_ROW = ["user_id", "sort_at", "entry_id", "feed_id", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    id: int
+    sort_at: Instant
+
+
+# ---- arrivals --------------------------------------------------------------------------------------
+
+
+def _receivers(whom: str) -> ColumnElement[bool]:
+    active = and_(
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        ~subscriptions.c.paused,
+    )
+    if whom == "one":
+        return active & (subscriptions.c.user_id == bindparam("user_id"))
+    return active & ~among(subscriptions.c.user_id, "but")
+
+
+def _news() -> ColumnElement[bool]:
+    """Those of the given entries that this subscription sees and has no row for."""
+    has_row = select(unread.c.entry_id).where(
+        unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id
+    )
+    return and_(
+        entries.c.feed_id == subscriptions.c.feed_id,
+        among(entries.c.id, "ids"),
+        entries.c.id > subscriptions.c.since_id,
+        ~has_row.correlate(subscriptions, entries).exists(),
+    )
+
+
+def _count_news(whom: str) -> ClauseElement:
+    arrived = select(func.count()).where(_news()).correlate(subscriptions).scalar_subquery()
+    return (
+        update(subscriptions)
+        .where(_receivers(whom))
+        .values(
+            unread=subscriptions.c.unread + arrived,
+            newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)),
+        )
+        .returning(subscriptions.c.user_id)
+    )
+
+
+def _insert_news(whom: str) -> ClauseElement:
+    # An entry whose transaction commits late may lie below a mark set meanwhile; `kept` lets it arrive alive.
+    below_mark = entries.c.id <= subscriptions.c.read_to
+    row = select(subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, below_mark)
+    return insert(unread).from_select(_ROW, row.where(_receivers(whom), _news()))
+
+
+_COUNT_NEWS = Shapes(_count_news)
+_INSERT_NEWS = Shapes(_insert_news)
+
+
+async def fan_out(
+    tx: Tx,
+    feed_id: int,
+    news: Sequence[NewEntry],
+    *,
+    silent: Mapping[int, Set[int]] | None = None,
+) -> list[int]:
+    """Make new entries unread for those who follow the feed and have not paused it; these users.
+
+    `silent` names, by user, the entries that arrive as read because a rule said so.
+    """
+    if not news:
+        return []
+    await lock_feed(tx, feed_id)
+    await lock_followers(tx, feed_id)
+    ids = [entry.id for entry in news]
+    arrival = {"feed_id": feed_id, "ids": ids, "newest": max(ids)}
+    most = {**arrival, "but": list(silent or ())}
+    some = [
+        {**arrival, "user_id": user_id, "ids": [id for id in ids if id not in hushed]}
+        for user_id, hushed in (silent or {}).items()
+    ]
+    reached = [*await tx.all(_COUNT_NEWS("most"), most), *await tx.each(_COUNT_NEWS("one"), some)]
+    if reached:
+        await tx.run(_INSERT_NEWS("most"), most)
+        await tx.run_each(_INSERT_NEWS("one"), some)
+    return [row[0] for row in reached]
+
+
+# ---- subscribing, unsubscribing and coming back ----------------------------------------------------
+
+_OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(
+    feed_fetch_state.c.feed_id == bindparam("feed_id")
+)
+# A number and not a column to sort by: else PostgreSQL may walk the ids of all feeds backwards.
+_ENTRY_ID = entries.c.id + literal_column("0")
+_FIFTY_FIRST = (
+    select(entries.c.id)
+    .where(entries.c.feed_id == bindparam("feed_id"))
+    .order_by(_ENTRY_ID.desc())
+    .offset(NEWEST_FOR_LATECOMERS)
+    .limit(1)
+)
+_NEWEST = select(func.max(_ENTRY_ID)).where(entries.c.feed_id == bindparam("feed_id"))
+_FLOOR = Statement(
+    select(
+        func.coalesce(_OLDEST_LISTED.scalar_subquery(), 0).label("oldest_listed"),
+        func.coalesce(_FIFTY_FIRST.scalar_subquery(), 0).label("fifty_first"),
+        func.coalesce(_NEWEST.scalar_subquery(), 0).label("newest"),
+    )
+)
+_USER_ID: BindParameter[int] = bindparam("user_id", type_=BigInteger)
+_OPEN = Statement(
+    insert(unread)
+    .from_select(
+        _ROW,
+        select(_USER_ID, entries.c.sort_at, entries.c.id, entries.c.feed_id, literal(False)).where(
+            entries.c.feed_id == bindparam("feed_id"), entries.c.id > bindparam("floor")
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_BEGIN = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
+    .values(since_id=bindparam("floor"), read_to=0, newest_id=bindparam("newest"))
+)
+_RECOUNT = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
+    .values(
+        unread=select(func.count())
+        .where(follows(unread, subscriptions), alive(unread, subscriptions))
+        .correlate(subscriptions)
+        .scalar_subquery()
+    )
+)
+
+
+async def open_for(tx: Tx, user_id: int, feed_id: int) -> None:
+    """Give a new subscription (inserted already, in this transaction) its floor and its unread entries."""
+    await lock_feed(tx, feed_id)
+    floor, newest = await _floor(tx, feed_id)
+    whose = {"user_id": user_id, "feed_id": feed_id}
+    await tx.run(_BEGIN, {**whose, "floor": floor, "newest": newest})
+    await tx.run(_OPEN, {**whose, "floor": floor})
+    await tx.run(_RECOUNT, whose)
+
+
+async def _floor(tx: Tx, feed_id: int) -> tuple[int, int]:
+    row = await tx.one(_FLOOR, {"feed_id": feed_id})
+    assert row is not None
+    return max(row["oldest_listed"] - 1, row["fifty_first"], 0), row["newest"]
+
+
+_PARK = Statement(
+    insert(parked_unread)
+    .from_select(
+        ["user_id", "feed_id", "entry_id", "sort_at", "kept"],
+        select(unread.c.user_id, unread.c.feed_id, unread.c.entry_id, unread.c.sort_at, unread.c.kept).where(
+            unread.c.user_id == bindparam("user_id"),
+            unread.c.feed_id == bindparam("feed_id"),
+            follows(unread, subscriptions),
+            alive(unread, subscriptions),
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_CLEAR = Statement(
+    delete(unread).where(unread.c.user_id == bindparam("user_id"), unread.c.feed_id == bindparam("feed_id"))
+)
+_LEAVE = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
+    .values(
+        unread=0,
+        newest_id=larger(
+            subscriptions.c.newest_id,
+            func.coalesce(_NEWEST.scalar_subquery(), 0),
+        ),
+    )
+)
+
+
+async def park(tx: Tx, user_id: int, feed_id: int) -> None:
+    """Put a subscription's unread entries aside when its user leaves; what was marked read stays read."""
+    whose = {"user_id": user_id, "feed_id": feed_id}
+    await lock_feed(tx, feed_id)
+    await lock_user_feeds(tx, user_id, [feed_id])
+    await tx.run(_PARK, whose)
+    await tx.run(_CLEAR, whose)
+    await tx.run(_LEAVE, whose)
+
+
+_UNPARK = Statement(
+    insert(unread)
+    .from_select(
+        _ROW,
+        select(
+            parked_unread.c.user_id,
+            entries.c.sort_at,
+            parked_unread.c.entry_id,
+            parked_unread.c.feed_id,
+            parked_unread.c.kept,
+        ).where(
+            parked_unread.c.user_id == bindparam("user_id"),
+            parked_unread.c.feed_id == bindparam("feed_id"),
+            entries.c.id == parked_unread.c.entry_id,
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_MISSED = Statement(
+    insert(unread)
+    .from_select(
+        _ROW,
+        select(
+            subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, literal(False)
+        ).where(
+            subscriptions.c.user_id == bindparam("user_id"),
+            subscriptions.c.feed_id == bindparam("feed_id"),
+            entries.c.feed_id == subscriptions.c.feed_id,
+            entries.c.id > larger(subscriptions.c.newest_id, subscriptions.c.since_id),
+            entries.c.id > bindparam("floor"),
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_EMPTY_PARK = Statement(
+    delete(parked_unread).where(
+        parked_unread.c.user_id == bindparam("user_id"), parked_unread.c.feed_id == bindparam("feed_id")
+    )
+)
+_COME_BACK = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
+    .values(newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)))
+)
+
+
+async def unpark(tx: Tx, user_id: int, feed_id: int) -> None:
+    """Bring back what was unread when the user left, and the newest entries that arrived meanwhile."""
+    whose = {"user_id": user_id, "feed_id": feed_id}
+    await lock_feed(tx, feed_id)
+    await lock_user_feeds(tx, user_id, [feed_id])
+    floor, newest = await _floor(tx, feed_id)
+    await tx.run(_UNPARK, whose)
+    await tx.run(_MISSED, {**whose, "floor": floor})
+    await tx.run(_EMPTY_PARK, whose)
+    await tx.run(_COME_BACK, {**whose, "newest": newest})
+    await tx.run(_RECOUNT, whose)
+
+
+# ---- retention and repair --------------------------------------------------------------------------
+
+_LOST = (
+    select(subscriptions.c.id, func.count().label("rows"))
+    .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
+    .join(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id))
+    .where(among(entries.c.id, "ids"), alive(unread, subscriptions))
+    .group_by(subscriptions.c.id)
+    .subquery("lost")
+)
+_COUNT_LOST = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.id == _LOST.c.id)
+    .values(unread=subscriptions.c.unread - _LOST.c.rows)
+)
+_FOLLOWED = (
+    select(subscriptions.c.user_id, entries.c.id)
+    .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
+    .where(among(entries.c.id, "ids"))
+)
+_FORGET = Statement(delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_FOLLOWED)))
+_FORGET_PARKED = Statement(
+    delete(parked_unread).where(
+        tuple_(parked_unread.c.user_id, parked_unread.c.feed_id, parked_unread.c.entry_id).in_(
+            _FOLLOWED.with_only_columns(subscriptions.c.user_id, subscriptions.c.feed_id, entries.c.id)
+        )
+    )
+)
+
+
+async def forget_entries(tx: Tx, entry_ids: Sequence[int]) -> None:
+    """Take entries out of every count, before they are deleted."""
+    ids = {"ids": list(entry_ids)}
+    await lock_followers_of_entries(tx, list(entry_ids))
+    await tx.run(_COUNT_LOST, ids)
+    await tx.run(_FORGET, ids)
+    await tx.run(_FORGET_PARKED, ids)
