@@ -12,18 +12,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = str(Path(sys.executable).parent / "uv")
+HOLES, UNPROVED = 1, 2
 LOCKS = ["run.txt", "test.txt", "build.txt", "uv.txt"]
 
 
 def main() -> int:
-    return max(_audit_python(), _audit_front_end())
+    verdicts = [_audit_python(), _audit_front_end()]
+    if UNPROVED in verdicts:
+        print("A registry did not answer, so nothing is proved for what it was not asked about.")
+    return HOLES if HOLES in verdicts else max(verdicts)
 
 
 def _audit_python() -> int:
     report = _ask_pip_audit()
     if report is None:
         print("python: the registry could not be asked")
-        return 2
+        return UNPROVED
     packages = {package["name"]: package for package in report["dependencies"]}
     holes = [package for package in packages.values() if package.get("vulns")]
     unknown = [package for package in packages.values() if "skip_reason" in package]
@@ -34,7 +38,7 @@ def _audit_python() -> int:
     print(
         f"python: {len(packages)} packages, {len(holes)} with holes, {len(unknown)} unknown to the registry"
     )
-    return 1 if holes else 2 if unknown else 0
+    return HOLES if holes else UNPROVED if unknown else 0
 
 
 def _ask_pip_audit() -> dict[str, Any] | None:
@@ -56,23 +60,24 @@ def _audit_front_end() -> int:
     npm = shutil.which("npm")
     if npm is None:
         print("front end: not asked, for npm is not on the path")
-        return 2
+        return UNPROVED
     report = _json_of([npm, "audit", "--json"], ROOT / "web")
     if report is None or "metadata" not in report:
         print("front end: the registry could not be asked")
-        return 2
+        return UNPROVED
     holes = report["metadata"]["vulnerabilities"]["total"]
     for name, hole in report.get("vulnerabilities", {}).items():
         print(f"{name}: {hole['severity']}, versions {hole['range']}")
     print(f"front end: {holes} holes")
-    return 1 if holes else 0
+    return HOLES if holes else 0
 
 
 def _json_of(command: list[str], directory: Path) -> dict[str, Any] | None:
-    done = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     try:
         return json.loads(done.stdout)
     except json.JSONDecodeError:
+        print(done.stderr, file=sys.stderr)
         return None
 
 
