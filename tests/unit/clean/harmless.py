@@ -1,0 +1,37 @@
+"""What a browser would find in markup, looked at with a parser that had no part in cleaning it."""
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser
+
+from reedbed.ingest.clean_elements import ELEMENTS
+
+ALLOWED = {element.name for element in ELEMENTS.values()} - {""}
+ATTRIBUTES = {
+    "align alt cite class colspan controls data-http-src datetime decoding dir height href id lang loading media name",
+    "open poster preload rel reversed rowspan scope sizes span src srcset start target title type value width",
+}
+ALLOWED_ATTRIBUTES = set(" ".join(ATTRIBUTES).split())
+ADDRESSES = {"href", "src", "poster", "cite", "data-http-src"}
+ADDRESS = re.compile(
+    r"https?://|mailto:|#fn-|data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z"
+)
+
+
+def assert_harmless(clean: str) -> None:
+    body = LexborHTMLParser(f"<!doctype html><body>{clean}").body
+    assert body is not None
+    for node in body.traverse(include_text=False):
+        if node is not body and node.tag != "body":
+            _assert_allowed(node.tag, {name: value or "" for name, value in node.attributes.items()}, clean)
+
+
+def _assert_allowed(tag: str, attributes: dict[str, str], clean: str) -> None:
+    assert tag in ALLOWED, clean
+    assert attributes.keys() <= ALLOWED_ATTRIBUTES, clean
+    for name, value in attributes.items():
+        if name in ADDRESSES:
+            assert ADDRESS.match(re.sub(r"[\x00-\x20]", "", value)), clean
+            assert tag == "img" or not value.startswith("data:"), clean
+        if name == "srcset":
+            assert all(part.strip().startswith("https://") for part in value.split(", ")), clean

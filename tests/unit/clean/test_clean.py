@@ -1,0 +1,244 @@
+import time
+
+import pytest
+
+from reedbed.ingest.clean import clean_html
+from reedbed.ingest.clean_images import route_images
+
+BASE = "https://site.example/blog/post"
+LAZY = ' loading="lazy" decoding="async">'
+OUT = ' target="_blank" rel="noopener noreferrer">'
+
+
+def clean(html: str, base: str | None = BASE) -> str:
+    return clean_html(html, base)
+
+
+def test_plain_words_stay_as_they_are() -> None:
+    assert clean("Just words, nothing else.") == "Just words, nothing else."
+
+
+def test_blank_lines_of_plain_text_become_paragraphs() -> None:
+    assert clean("One\n\nTwo & three") == "<p>One</p>\n<p>Two &amp; three</p>"
+
+
+def test_links_open_elsewhere_and_tell_nobody() -> None:
+    assert clean('<a href="https://e.example/">x</a>') == f'<a href="https://e.example/"{OUT}x</a>'
+
+
+def test_relative_addresses_resolve_against_the_page() -> None:
+    assert clean('<a href="../x?a=1&b=2">x</a>') == f'<a href="https://site.example/x?a=1&amp;b=2"{OUT}x</a>'
+    assert clean('<img src="/a.png">') == f'<img src="https://site.example/a.png"{LAZY}'
+    assert clean('<img src="//cdn.example/a.png">') == f'<img src="https://cdn.example/a.png"{LAZY}'
+
+
+def test_relative_addresses_without_a_page_are_dropped() -> None:
+    assert clean('<a href="x">x</a><img src="a.png">', None) == "<a>x</a>"
+
+
+def test_mail_addresses_stay() -> None:
+    assert 'href="mailto:a@b.example"' in clean("<a href=mailto:a@b.example>x</a>")
+
+
+def test_tables_survive_whole() -> None:
+    table = (
+        '<table><caption>C</caption><colgroup><col span="2"></colgroup><thead><tr><th scope="col">A</th></tr></thead>'
+        '<tbody><tr><td colspan="2">1</td></tr></tbody><tfoot><tr><td>2</td></tr></tfoot></table>'
+    )
+    assert clean(table) == table
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p>H<sub>2</sub>O x<sup>2</sup> <del>old</del> <ins>new</ins> <s>gone</s> <mark>seen</mark></p>",
+        "<details><summary>More</summary><p>Less</p></details>",
+        "<dl><dt>Word</dt><dd>Meaning</dd></dl>",
+        "<p><kbd>Ctrl</kbd> <samp>out</samp> <var>x</var> <small>fine</small> <abbr title=\"Long\">L</abbr></p>",
+        '<blockquote cite="https://e.example/">Said <cite>She</cite></blockquote>',
+        '<pre><code class="language-python">if a &lt; b:\n    pass</code></pre>',
+        '<ol start="3" reversed=""><li value="7">x</li></ol>',
+        '<p dir="rtl" lang="he">שלום <span lang="en">hi</span></p>',
+        "<figure><p>x</p><figcaption>Caption</figcaption></figure>",
+        "<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>",
+        '<p><time datetime="2026-01-02T03:04:05Z">Friday</time></p><hr>',
+    ],
+)  # fmt: skip
+def test_what_articles_need_is_kept(markup: str) -> None:
+    assert clean(markup) == markup
+
+
+def test_spans_ids_classes_and_styles_go() -> None:
+    assert clean('<div id="x" class="y" style="z"><span class="k">if</span> x</div>') == "<div>if x</div>"
+
+
+def test_parts_of_a_page_become_plain_blocks() -> None:
+    assert clean("<section><header>x</header></section>") == "<div><div>x</div></div>"
+
+
+def test_crossed_and_unclosed_tags_are_put_in_order() -> None:
+    assert clean("<p>a <b>b <i>c</b> d</i><p>e") == "<p>a <b>b <i>c</i></b><i> d</i></p><p>e</p>"
+
+
+def test_a_stray_end_tag_cannot_leave_its_place_on_the_page() -> None:
+    assert clean("</div></article></main>x</body></html>") == "x"
+
+
+def test_scripts_and_drawings_go_with_what_they_hold() -> None:
+    assert clean("<p>a<script>b</script><style>c</style><svg><text>d</text></svg>e</p>") == "<p>ae</p>"
+
+
+def test_empty_paragraphs_and_outer_breaks_go() -> None:
+    assert clean("<br><p> </p><p>&nbsp;</p><div><p><br></p></div><p>x</p><br/> <br />") == "<p>x</p>"
+
+
+def test_the_space_inside_an_empty_element_still_parts_words() -> None:
+    assert clean("<p>one<b> </b>two</p>") == "<p>one two</p>"
+
+
+def test_many_breaks_become_one_blank_line() -> None:
+    assert clean("<p>a<br><br><br><br>b</p>") == "<p>a<br><br>b</p>"
+
+
+class TestPictures:
+    def test_size_and_alternative_text_stay(self) -> None:
+        image = '<img src="https://e.example/a.png" alt="A" width="640" height="360"'
+        assert clean(f"{image} class=x>") == image + LAZY
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [
+            'src="data:image/gif;base64,R0lGODlhAQ" data-src="https://e.example/a.jpg"',
+            'data-original="https://e.example/a.jpg"',
+            'src="https://e.example/placeholder.png" data-lazy-src="https://e.example/a.jpg"',
+            'srcset="https://e.example/s.jpg 300w, https://e.example/a.jpg 900w"',
+        ],
+    )
+    def test_lazy_ones_get_their_address(self, attributes: str) -> None:
+        assert 'src="https://e.example/a.jpg"' in clean(f"<p><img {attributes}></p>")
+
+    def test_lazy_candidates_become_real_ones(self) -> None:
+        markup = '<img src="https://e.example/a.jpg" data-srcset="https://e.example/b.jpg 2x">'
+        assert 'srcset="https://e.example/b.jpg 2x"' in clean(markup)
+
+    def test_the_fallback_without_scripts_is_used_once(self) -> None:
+        lazy = (
+            '<img data-src="https://e.example/a.jpg"><noscript><img src="https://e.example/a.jpg"></noscript>'
+        )
+        alone = '<div class="js"></div><noscript><img src="https://e.example/a.jpg"></noscript>'
+        assert clean(lazy).count("<img") == 1
+        assert clean(alone).count("<img") == 1
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [
+            'src="https://e.example/a.gif" width="1" height="1"',
+            'src="https://e.example/a.gif" width=0',
+            'src="https://e.example/a.gif" style="display:none"',
+            'src="https://e.example/a.gif" style="width:1px;height:1px"',
+            'src="https://feeds.feedburner.com/~r/x/~4/abc"',
+            'src="https://pixel.wp.com/b.gif?host=x"',
+            'src="https://x.list-manage.com/track/open.php?u=1"',
+            'src="https://e.example/t/pixel.gif?id=1"',
+            'src=""',
+            "alt=x",
+        ],
+    )
+    def test_those_that_only_count_readers_go(self, attributes: str) -> None:
+        assert clean(f"<p>x<img {attributes}></p>") == "<p>x</p>"
+
+    def test_plain_http_ones_wait_for_the_proxy(self) -> None:
+        waiting = clean('<p><img src="http://e.example/a.png?a=1&b=2" alt="A"></p>')
+        assert ' src="' not in waiting
+        assert 'data-http-src="http://e.example/a.png?a=1&amp;b=2"' in waiting
+        routed = route_images(waiting, lambda address: f"/image?{len(address)}&s=1", everything=False)
+        assert ' src="/image?30&amp;s=1"' in routed
+        assert "data-http-src" not in routed
+
+    def test_all_of_them_can_take_the_proxy(self) -> None:
+        markup = clean(
+            '<picture><source srcset="https://e.example/b.webp"><img src="https://e.example/a.png" '
+            'srcset="https://e.example/b.png 2x"></picture><p>&lt;img src="https://e.example/c.png"&gt;</p>'
+        )
+        routed = route_images(markup, lambda _: "/p", everything=True)
+        assert "<img" in routed
+        assert ' src="/p"' in routed
+        assert "b.webp" not in routed
+        assert "b.png" not in routed
+        assert '&lt;img src="https://e.example/c.png"&gt;' in routed
+
+    def test_candidates_over_http_are_not_offered(self) -> None:
+        markup = '<img src="https://e.example/a.png" srcset="http://e.example/b.png 1x, /w_1,h_2/c.png 2x">'
+        assert 'srcset="https://site.example/w_1%2Ch_2/c.png 2x"' in clean(markup)
+
+
+class TestEmbeds:
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            '<iframe src="https://www.youtube.com/embed/dQw4w9WgXcQ?rel=0"></iframe>',
+            '<iframe src="//www.youtube-nocookie.com/embed/dQw4w9WgXcQ"></iframe>',
+            '<object><embed src="https://www.youtube.com/v/dQw4w9WgXcQ"></embed></object>',
+            '<iframe data-src="https://www.youtube.com/embed/dQw4w9WgXcQ"></iframe>',
+        ],
+    )
+    def test_a_film_becomes_a_link_with_its_picture(self, markup: str) -> None:
+        link = clean(f"<p>Look</p>{markup}<p>Seen</p>")
+        assert 'href="https://www.youtube.com/watch?v=dQw4w9WgXcQ"' in link
+        assert 'src="https://i.ytimg.com/vi/dQw4w9WgXcQ/hqdefault.jpg"' in link
+        assert link.endswith("<p>Seen</p>")
+
+    def test_other_frames_become_links_with_the_name_of_their_site(self) -> None:
+        link = clean('<iframe src="https://player.example/x"></iframe>')
+        assert link == f'<a href="https://player.example/x"{OUT}▶ player.example</a>'
+
+    def test_frames_that_show_nothing_go(self) -> None:
+        assert clean('<p>x</p><iframe src="https://ad.doubleclick.net/x"></iframe>') == "<p>x</p>"
+
+    def test_an_unclosed_frame_does_not_swallow_the_article(self) -> None:
+        assert clean('<iframe src="https://player.example/x"><p>Still here</p>').endswith("<p>Still here</p>")
+
+    def test_sound_and_film_keep_their_controls_and_wait_for_the_reader(self) -> None:
+        assert clean('<audio src="http://e.example/a.mp3" autoplay></audio>') == (
+            '<audio src="https://e.example/a.mp3" controls="" preload="none"></audio>'
+        )
+
+
+class TestFootnotes:
+    def test_links_within_the_text_lead_to_their_places(self) -> None:
+        markup = '<p>x<a href="#fn1" id="ref1">1</a></p><ol><li id="fn1">n <a href="#ref1">back</a></li></ol>'
+        assert clean(markup) == (
+            '<p>x<a href="#fn-fn1" id="fn-ref1">1</a></p><ol><li id="fn-fn1">n <a href="#fn-ref1">back</a></li></ol>'
+        )
+
+    def test_links_resolved_too_early_are_found_again(self) -> None:
+        assert '<a href="#fn-a">' in clean(f'<p><a href="{BASE}#a">1</a></p><p id="a">n</p>')
+
+    def test_places_nothing_leads_to_lose_their_names(self) -> None:
+        assert clean('<h2 id="top">x</h2>') == "<h2>x</h2>"
+        assert clean('<h2 id="top">x</h2><script>"="#"</script>') == "<h2>x</h2>"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "<div>" * 200_000,
+        "<p>" + "".join(f"<b x={i}>" for i in range(50_000)) + "</p>" + "<p>x" * 50_000,
+        "<b " + " ".join(f"a{i}" for i in range(100_000)) + ">x",
+        "<b " + " ".join(f'a{i}=">"' for i in range(60_000)) + ">x",
+        "<a " * 300_000,
+        "<a '" * 200_000,
+        "<noscript>" * 90_000,
+        "<iframe " * 100_000,
+        "<table><td>" * 80_000,
+        "<!--" * 200_000,
+        "<img srcset='" + "," * 900_000 + "'>",
+        ("<b>" * 90 + "</b>" * 90) * 1_500,
+        "<div>" * 90 + ("<table><td>" + "</div>" * 90 + "<div>" * 90) * 800,
+    ],
+    ids=range(13),
+)
+def test_small_markup_cannot_cost_much(bomb: str) -> None:
+    started = time.process_time()
+    clean(bomb)
+    assert time.process_time() - started < 3

@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reedbed.ingest.clean import clean_html
+
+from .harmless import assert_harmless
+from .vectors import VECTORS
+
+BASES = [None, "https://site.example/post/1", "http://site.example/"]
+TAGS = (
+    "a b i p div span table tr td th tbody thead caption colgroup col li ul ol dl dt dd h1 h2 pre code svg math style "
+    "script template noscript iframe object embed marquee button select option textarea title form input img br hr "
+    "ruby rt rp details summary picture source video audio font center section article nobr body html head frameset "
+    "foreignObject mglyph annotation-xml mtext desc image xmp plaintext"
+).split()
+VALUES = [
+    "x", "#x", "javascript:alert(1)", "https://e.example/?a=1&b=2#c", "http://e.example/a.png", "//e.example/b",
+    "a.png 1x, https://e.example/b,c.png 2x", "language-py", "rtl", "<p>'&quot;", "data:image/png;base64,AAAA",
+]  # fmt: skip
+NAMES = "id name href src srcset class dir lang title onclick style data-src cite width poster".split()
+TEXTS = [
+    "x", " ", "\n", "\n\n", "&lt;b&gt;", "&amp;", "&nbsp;", "<", ">", '"', "'", "&", "\0", "<!--", "-->", "<![CDATA[",
+    "]]>", "é", "\r", "&#13;", "\ud800", "--!>", "<!-->", "a\n\nb",
+]  # fmt: skip
+
+quotes = st.sampled_from(['"', "'", ""])
+attribute = st.builds(
+    lambda n, q, v: f" {n}={q}{v}{q}", st.sampled_from(NAMES), quotes, st.sampled_from(VALUES)
+)
+start = st.builds(lambda t, a: f"<{t}{''.join(a)}>", st.sampled_from(TAGS), st.lists(attribute, max_size=2))
+end = st.sampled_from(TAGS).map(lambda tag: f"</{tag}>")
+soup = st.lists(st.one_of(start, start, end, st.sampled_from(TEXTS)), max_size=14).map("".join)
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_no_script_survives(vector: str) -> None:
+    for base in BASES:
+        assert_harmless(clean_html(vector, base))
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_no_script_survives_inside_an_article(vector: str) -> None:
+    assert_harmless(clean_html(f"<p>Before <b>{vector}</b></p><table><tr><td>{vector}</table>", BASES[1]))
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_clean_markup_comes_back_unchanged(vector: str) -> None:
+    clean = clean_html(vector, BASES[1])
+    assert clean_html(clean, BASES[1]) == clean
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(soup, st.sampled_from(BASES))
+def test_any_soup_of_tags_becomes_harmless_and_stable(markup: str, base: str | None) -> None:
+    clean = clean_html(markup, base)
+    assert_harmless(clean)
+    assert clean_html(clean, base) == clean
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text())
+def test_any_text_is_accepted(text: str) -> None:
+    clean = clean_html(text, None)
+    assert_harmless(clean)
+    clean.encode()
+
+
+def test_there_are_enough_vectors() -> None:
+    assert len(set(VECTORS)) >= 300
