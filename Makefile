@@ -11,7 +11,6 @@ LOCKED := $(INSTALL) --require-hashes
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
-TEST_EFFORT ?= 1
 # Each worker starts its own servers: on two cores that pays only once the tests take minutes.
 PYTEST_WORKERS ?= 0
 
