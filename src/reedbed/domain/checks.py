@@ -1,0 +1,194 @@
+"""A feed's fetch state, and how each check moves it on. Pure: one state in, the next one out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+
+from reedbed.domain.feeds import Rhythm
+from reedbed.domain.fetching import CacheHints, Failed, Gone, Redirected, Throttled
+from reedbed.domain.schedule import (
+    Bounds,
+    Habits,
+    next_check_after_failure,
+    next_check_after_success,
+)
+from reedbed.domain.times import Instant, Millis
+from reedbed.domain.verdicts import Status, Stop, redirect_sighting, status_of, verdict_after_failure
+
+RECENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FetchState:
+    """All that is kept of a feed's checks, under the names of its columns."""
+
+    status: Status = "pending"
+    etag: str | None = None
+    last_modified: str | None = None
+    cache_control: str | None = None
+    expires_at: Instant | None = None
+    retry_after_until: Instant | None = None
+    last_checked_at: Instant | None = None
+    next_check_at: Instant | None = None
+    """None rests: stopped, paused by all, or not polled."""
+    next_check_rule: str | None = None
+    next_check_delay: Millis | None = None
+    last_http_status: int | None = None
+    last_success_at: Instant | None = None
+    last_error_at: Instant | None = None
+    last_error: str | None = None
+    consecutive_failures: int = 0
+    stopped_at: Instant | None = None
+    stop_reason: str | None = None
+    body_hash: str | None = None
+    last_changed_at: Instant | None = None
+    average_gap: Millis | None = None
+    rhythm: Rhythm = field(default=Rhythm())
+    redirect_url: str | None = None
+    redirect_count: int = 0
+    oldest_listed_id: int = 0
+    newest_entry_id: int = 0
+    newest_entry_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which a check is judged: the moment, the operator's and the readers' wishes, and chance."""
+
+    now: Instant
+    jitter: float
+    bounds: Bounds
+    max_failures: int
+    operator: Millis | None = None
+    wish: Millis | None = None
+
+
+def after_unchanged(
+    state: FetchState, hints: CacheHints, redirected: Redirected | None, status: int, terms: Terms
+) -> FetchState:
+    """304 or the same document: what the answer does not say again is kept."""
+    kept = CacheHints(
+        etag=hints.etag or state.etag,
+        last_modified=hints.last_modified or state.last_modified,
+        cache_control=state.cache_control if hints.cache_control is None else hints.cache_control,
+        expires=state.expires_at if hints.expires is None else hints.expires,
+        retry_after=hints.retry_after,
+    )
+    return _succeeded(state, kept, redirected, status, terms)
+
+
+def after_document(
+    state: FetchState,
+    hints: CacheHints,
+    redirected: Redirected | None,
+    status: int,
+    terms: Terms,
+    *,
+    body_hash: str,
+    times: Iterable[Instant],
+    rhythm: Rhythm,
+) -> FetchState:
+    """Another document than before. `times` are the publications it lists."""
+    newest_at, gap = habit_of(times, terms.now)
+    learnt = replace(
+        state,
+        body_hash=body_hash,
+        rhythm=rhythm,
+        average_gap=gap if gap is not None else state.average_gap,
+        newest_entry_at=newest_at if newest_at is not None else state.newest_entry_at,
+    )
+    return _succeeded(learnt, hints, redirected, status, terms)
+
+
+def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: Terms) -> FetchState:
+    failures = state.consecutive_failures + 1
+    hints = CacheHints() if isinstance(outcome, Gone) else outcome.hints
+    check = next_check_after_failure(
+        terms.now,
+        habits(state, terms),
+        hints,
+        failures=failures,
+        jitter=terms.jitter,
+        bounds=terms.bounds,
+    )
+    failed = replace(
+        state,
+        status=status_of(outcome),
+        retry_after_until=_left_alone_until(hints, terms),
+        last_checked_at=terms.now,
+        next_check_at=check.at,
+        next_check_rule=check.rule.value,
+        next_check_delay=check.delay,
+        last_http_status=outcome.status,
+        last_error_at=terms.now,
+        last_error=outcome.message,
+        consecutive_failures=failures,
+    )
+    verdict = verdict_after_failure(failures, outcome, terms.max_failures)
+    if isinstance(verdict, Stop):
+        return stopped(failed, verdict.reason, terms.now)
+    return failed
+
+
+def stopped(state: FetchState, reason: str, now: Instant) -> FetchState:
+    return replace(
+        state,
+        stopped_at=now,
+        stop_reason=reason,
+        next_check_at=None,
+        next_check_rule=None,
+        next_check_delay=None,
+    )
+
+
+def habits(state: FetchState, terms: Terms) -> Habits:
+    """Three evenly spaced publications say all that the schedule asks of a feed's history."""
+    newest, gap = state.newest_entry_at, state.average_gap
+    times = () if newest is None or gap is None else (newest, newest - gap, newest - 2 * gap)
+    return Habits(times=times, rhythm=state.rhythm, operator=terms.operator, wish=terms.wish)
+
+
+def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Millis | None]:
+    """The newest publication, and the median gap between the recent ones where there are enough."""
+    recent = sorted({moment for moment in times if moment <= now}, reverse=True)[:RECENT]
+    if not recent:
+        return None, None
+    gap = int(median(newer - older for newer, older in pairwise(recent))) if len(recent) > 2 else None
+    return recent[0], gap
+
+
+def _succeeded(
+    state: FetchState, kept: CacheHints, redirected: Redirected | None, status: int, terms: Terms
+) -> FetchState:
+    check = next_check_after_success(
+        terms.now, habits(state, terms), kept, jitter=terms.jitter, bounds=terms.bounds
+    )
+    target = redirected.url if redirected and redirected.permanent else None
+    sighting = redirect_sighting(state.redirect_url, state.redirect_count, target)
+    return replace(
+        state,
+        status="success",
+        etag=kept.etag,
+        last_modified=kept.last_modified,
+        cache_control=kept.cache_control,
+        expires_at=kept.expires,
+        retry_after_until=_left_alone_until(kept, terms),
+        last_checked_at=terms.now,
+        next_check_at=check.at,
+        next_check_rule=check.rule.value,
+        next_check_delay=check.delay,
+        last_http_status=status,
+        last_success_at=terms.now,
+        last_error=None,
+        consecutive_failures=0,
+        stopped_at=None,
+        stop_reason=None,
+        redirect_url=sighting.target,
+        redirect_count=sighting.count,
+    )
+
+
+def _left_alone_until(hints: CacheHints, terms: Terms) -> Instant | None:
+    """The cap ends what a server may ask for, by mistake or in malice."""
+    return None if hints.retry_after is None else min(hints.retry_after, terms.now + terms.bounds.cap)

@@ -1,0 +1,28 @@
+"""A feed that has moved for good takes its new address, or joins the feed that is already there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reedbed.domain.due import DueFeed
+from reedbed.domain.urls import is_private_address
+from reedbed.store import feed_merge, feeds
+from reedbed.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    feed_id: int
+    """Where the feed's entries are now."""
+    users: Sequence[int] = ()
+    """Those whose subscription now names another feed."""
+
+
+async def adopt_address(tx: Tx, due: DueFeed, url: str) -> Move:
+    if url == due.url or (due.owner_id is None and is_private_address(url)):
+        # A shared feed never takes an address that may be one reader's secret.
+        return Move(due.id)
+    there = await feeds.by_url(tx, url, due.owner_id)
+    if there is None:
+        await feeds.move(tx, due.id, url)
+        return Move(due.id)
+    return Move(there, await feed_merge.merge(tx, due.id, there))

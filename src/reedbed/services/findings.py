@@ -1,0 +1,39 @@
+"""What a check found, ready to be written, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reedbed.domain.checks import FetchState
+from reedbed.domain.due import About, DueFeed
+from reedbed.store.entry_writes import EntryRow, Rewrite
+from reedbed.store.feed_history import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    due: DueFeed
+    state: FetchState
+    tally: Tally
+    about: About | None = None
+    """Set: the feed says something else of itself now."""
+    news: Sequence[EntryRow] = ()
+    rewrites: Sequence[Rewrite] = ()
+    listed: Sequence[int] = ()
+    """The known entries that the document still holds."""
+    moved_to: str | None = None
+    """Set: the feed is believed to have moved there for good."""
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing but the fetch state has changed."""
+        return not (self.news or self.rewrites or self.about or self.moved_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    new: Sequence[int] = ()
+    changed: Sequence[int] = ()
+    feed_id: int = 0
+    """The feed they belong to now: another one after a merge."""
+    moved: Sequence[int] = ()
+    """The users whose subscription now names another feed."""

@@ -1,0 +1,119 @@
+"""A feed is checked: fetch without a transaction, decide, hand what was found to the writer."""
+
+import random
+from dataclasses import dataclass, replace
+
+import structlog
+
+from reedbed.domain.checks import Terms, after_failure, after_unchanged
+from reedbed.domain.due import DueFeed
+from reedbed.domain.errors import Unavailable
+from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Throttled
+from reedbed.domain.schedule import Bounds
+from reedbed.domain.verdicts import SIGHTINGS_TO_MOVE
+from reedbed.services.findings import Finding
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh_news import Check, body_hash, read_document
+from reedbed.services.runtime import Runtime
+from reedbed.store import fetch_state
+from reedbed.store.feed_history import Tally, hour_of
+
+log = structlog.get_logger()
+
+_NOT_STORED = Failed("temporary_error", "The feed could not be stored because of an error in Reedbed.")
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    feed_id: int
+    status: str
+    """success, temporary_error, permanent_error or unauthorized."""
+    new: int = 0
+    changed: int = 0
+    error: str | None = None
+
+
+async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
+    """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches."""
+    started = runtime.now()
+    outcome = await runtime.fetcher.fetch(due.request())
+    check = _check(runtime, due, started)
+    match outcome:
+        case NotModified():
+            return _note_unchanged(writer, check, outcome)
+        case Fetched() if body_hash(outcome.body) == due.state.body_hash:
+            return _note_unchanged(writer, check, outcome)
+        case Fetched():
+            return await _read(runtime, writer, check, outcome)
+        case Gone() | Throttled() | Failed():
+            return _note_trouble(writer, check, outcome)
+
+
+async def refresh_now(runtime: Runtime, feed_id: int) -> RefreshReport | None:
+    """Check one feed at once, whatever its schedule says; None while another worker has it."""
+    async with runtime.db.write() as tx:
+        due = await fetch_state.claim_one(
+            tx, feed_id, runtime.name, runtime.now(), lease=runtime.fetching.lease
+        )
+    if due is None:
+        return None
+    async with OutcomeWriter(runtime) as writer:
+        return await refresh_feed(runtime, due, writer)
+
+
+def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
+    """The check of this feed failed by a fault of ours: back off like from any other failure."""
+    return _note_trouble(writer, _check(runtime, due, runtime.now()), _NOT_STORED)
+
+
+async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:
+    finding = await read_document(runtime, check, fetched)
+    if isinstance(finding, Failed):
+        return _note_trouble(writer, check, finding, size=len(fetched.body))
+    finding = _with_move(finding)
+    if finding.quiet:
+        writer.note(finding)
+        return RefreshReport(check.due.id, "success")
+    try:
+        stored = await writer.store(finding)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("a feed could not be stored", feed=check.due.id, url=check.due.url)
+        return _note_trouble(writer, check, _NOT_STORED)
+    return RefreshReport(check.due.id, "success", len(stored.new), len(stored.changed))
+
+
+def _note_unchanged(writer: OutcomeWriter, check: Check, outcome: NotModified | Fetched) -> RefreshReport:
+    due = check.due
+    state = after_unchanged(due.state, outcome.hints, outcome.redirected, outcome.status, check.terms)
+    size = len(outcome.body) if isinstance(outcome, Fetched) else 0
+    writer.note(_with_move(Finding(due, state, replace(check.tally, unchanged=1, bytes=size))))
+    return RefreshReport(due.id, "success")
+
+
+def _note_trouble(
+    writer: OutcomeWriter, check: Check, outcome: Gone | Throttled | Failed, *, size: int = 0
+) -> RefreshReport:
+    state = after_failure(check.due.state, outcome, check.terms)
+    writer.note(Finding(check.due, state, replace(check.tally, failures=1, bytes=size)))
+    return RefreshReport(check.due.id, state.status, error=outcome.message)
+
+
+def _with_move(finding: Finding) -> Finding:
+    if finding.state.redirect_count < SIGHTINGS_TO_MOVE:
+        return finding
+    return replace(finding, moved_to=finding.state.redirect_url)
+
+
+def _check(runtime: Runtime, due: DueFeed, started: int) -> Check:
+    now, policy = runtime.now(), runtime.fetching
+    terms = Terms(
+        now=now,
+        jitter=random.random(),  # noqa: S311  spreads checks over time, no secret
+        bounds=Bounds(base=policy.interval, cap=policy.max_backoff),
+        max_failures=due.max_failures or policy.max_failures,
+        operator=due.interval,
+        wish=due.wish,
+    )
+    return Check(due, terms, Tally(due.id, hour_of(now), took_ms=now - started))

@@ -1,0 +1,198 @@
+"""From a document to what it changes: parse, compare with what is known, clean only what is new."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from reedbed.domain.checks import FetchState, Terms, after_document
+from reedbed.domain.dedupe import (
+    Candidate,
+    ChangedEntry,
+    Known,
+    NewEntry,
+    Plan,
+    Sifted,
+    Traits,
+    newest,
+    plan_rest,
+    sift,
+)
+from reedbed.domain.due import About, DueFeed
+from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.domain.fetching import Failed, Fetched
+from reedbed.domain.urls import normalize_url
+from reedbed.ingest.parse import parse_safely
+from reedbed.services.findings import Finding
+from reedbed.services.refresh_words import words_of
+from reedbed.services.runtime import Runtime
+from reedbed.store import entry_writes
+from reedbed.store.entry_writes import EntryRow, Rewrite
+from reedbed.store.feed_history import Tally
+
+HASHES_COMPARED = 2_000
+"""How far back an entry without guid and address is looked for by its words."""
+
+_LONGEST_KEY = 2_000
+"""Bytes; PostgreSQL indexes no value of more than a third of a page."""
+
+_LOOP_BUDGET = 100_000
+"""Characters of markup from which cleaning would hold up the event loop noticeably."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check under way."""
+
+    due: DueFeed
+    terms: Terms
+    tally: Tally
+
+
+def body_hash(body: bytes) -> str:
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+async def read_document(runtime: Runtime, check: Check, fetched: Fetched) -> Finding | Failed:
+    parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
+    if isinstance(parsed, NotAFeed):
+        return Failed("permanent_error", parsed.reason, fetched.status)
+    entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
+    plan = await _plan(runtime, check, entries)
+    news, rewrites = await _written_out(check, plan, parsed)
+    tally = replace(check.tally, new_entries=len(news), bytes=len(fetched.body))
+    about = _about(check.due.about, parsed, fetched, plan)
+    return Finding(
+        check.due,
+        _state(check, fetched, parsed, entries, changed=bool(news or rewrites)),
+        tally,
+        about=None if about == check.due.about else about,
+        news=news,
+        rewrites=rewrites,
+        listed=(*plan.unchanged, *(change.entry_id for change in plan.changed)),
+    )
+
+
+async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) -> Plan:
+    due = check.due
+    traits = Traits(
+        collisions=due.about.guid_collisions,
+        unreliable=due.about.guid_unreliable,
+        allow_duplicate_urls=due.allow_duplicate_urls,
+        first_fetch=due.first_fetch,
+    )
+    if due.first_fetch:
+        return plan_rest(sift(entries, {}, traits), Known(), traits, check.terms.now)
+    async with runtime.db.read() as tx:
+        guids = [entry.guid for entry in entries if entry.guid]
+        by_guid = await entry_writes.known_guids(tx, due.id, guids) if guids else {}
+        sifted = sift(entries, by_guid, traits)
+        urls = _addresses(sifted)
+        by_url = await entry_writes.known_urls(tx, due.id, urls) if urls else {}
+        known = Known(by_guid, by_url)
+        if any(_needs_words(candidate, traits) for candidate in sifted.rest):
+            every = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
+            known = replace(known, by_hash=every.by_hash)
+    return plan_rest(sifted, known, traits, check.terms.now)
+
+
+def _addresses(sifted: Sifted) -> list[str]:
+    given = (candidate.entry.url for candidate in sifted.rest)
+    return [key for url in given if url and (key := normalize_url(url))]
+
+
+def _needs_words(candidate: Candidate, traits: Traits) -> bool:
+    """Neither a guid nor an address may tell it apart, so its words must."""
+    guid = None if traits.unreliable else candidate.entry.guid
+    return not guid and (not candidate.entry.url or traits.allow_duplicate_urls)
+
+
+async def _written_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[list[EntryRow], list[Rewrite]]:
+    if not plan.new and not plan.changed:
+        return [], []
+    size = sum(len(each.entry.content) for each in (*plan.new, *plan.changed))
+    if size < _LOOP_BUDGET:
+        return _write_out(check, plan, parsed)
+    return await asyncio.to_thread(_write_out, check, plan, parsed)
+
+
+def _write_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[list[EntryRow], list[Rewrite]]:
+    return (
+        [_entry_row(check, new, parsed) for new in plan.new],
+        [_rewrite(check, changed, parsed) for changed in plan.changed],
+    )
+
+
+def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> EntryRow:
+    return EntryRow(
+        feed_id=check.due.id,
+        guid=new.guid,
+        url=new.entry.url,
+        normalized_url=new.url,
+        change_hash=new.change_hash,
+        published_at=new.entry.published,
+        fetched_at=check.terms.now,
+        sort_at=new.sort_at,
+        text=words_of(new.entry, parsed),
+    )
+
+
+def _rewrite(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> Rewrite:
+    return Rewrite(
+        entry_id=changed.entry_id,
+        feed_id=check.due.id,
+        url=changed.entry.url,
+        normalized_url=changed.url,
+        change_hash=changed.change_hash,
+        changed_at=check.terms.now,
+        text=words_of(changed.entry, parsed),
+    )
+
+
+def _state(
+    check: Check,
+    fetched: Fetched,
+    parsed: ParsedFeed,
+    entries: Sequence[ParsedEntry],
+    *,
+    changed: bool,
+) -> FetchState:
+    state = after_document(
+        check.due.state,
+        fetched.hints,
+        fetched.redirected,
+        fetched.status,
+        check.terms,
+        body_hash=body_hash(fetched.body),
+        times=[entry.published for entry in entries if entry.published is not None],
+        rhythm=parsed.rhythm,
+    )
+    return replace(state, last_changed_at=check.terms.now) if changed else state
+
+
+def _about(before: About, parsed: ParsedFeed, fetched: Fetched, plan: Plan) -> About:
+    """What the feed says of itself; where it falls silent, what it said before is kept."""
+    header = dict(fetched.links)
+    return About(
+        title=parsed.title or before.title,
+        description=parsed.description or before.description,
+        site_url=parsed.site_url or before.site_url,
+        self_url=header.get("self") or parsed.self_url,
+        hub_url=header.get("hub") or parsed.hub_url,
+        language=parsed.language or before.language,
+        icon_url=parsed.icon or parsed.image or before.icon_url,
+        guid_unreliable=plan.unreliable,
+        guid_collisions=plan.collisions,
+    )
+
+
+def _with_short_keys(entry: ParsedEntry) -> ParsedEntry:
+    """A guid or address too long for an index stands under its hash."""
+    guid, url = entry.guid, entry.url
+    if (not guid or len(guid) <= _LONGEST_KEY // 4) and (not url or len(url) <= _LONGEST_KEY // 4):
+        return entry
+    if guid and len(guid.encode()) > _LONGEST_KEY:
+        guid = f"blake2b:{body_hash(guid.encode())}"
+    if url and len(url.encode()) > _LONGEST_KEY:
+        guid, url = guid or f"blake2b:{body_hash(url.encode())}", None
+    return replace(entry, guid=guid, url=url)

@@ -1,0 +1,103 @@
+"""Write what several checks found in one transaction, then tell the bus."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from reedbed.domain.checks import FetchState
+from reedbed.domain.hints import Hint
+from reedbed.services.arrival import decide_on_arrival
+from reedbed.services.feed_moves import adopt_address
+from reedbed.services.findings import Finding, Stored
+from reedbed.services.runtime import Runtime
+from reedbed.store import entry_writes, feed_history, feeds, fetch_state
+from reedbed.store.database import Tx
+from reedbed.store.entry_writes import EntryRow
+from reedbed.store.unread import NewEntry
+
+NewRows = Mapping[int, Sequence[tuple[int, EntryRow]]]
+
+
+async def write_findings(runtime: Runtime, findings: Sequence[Finding]) -> list[Stored]:
+    """All or nothing; one `Stored` each. What lost its lease meanwhile is left to its new holder."""
+    async with runtime.db.write() as tx:
+        kept = await _still_ours(tx, runtime.name, findings)
+        stored = await _write(tx, runtime, kept)
+    for each in stored.values():
+        await _announce(runtime, each)
+    return [stored.get(finding.due.id, Stored(feed_id=finding.due.id)) for finding in findings]
+
+
+async def _still_ours(tx: Tx, holder: str, findings: Sequence[Finding]) -> list[Finding]:
+    loud = [finding.due.id for finding in findings if not finding.quiet]
+    if not loud:
+        return list(findings)
+    held = await fetch_state.held(tx, loud, holder)
+    return [finding for finding in findings if finding.quiet or finding.due.id in held]
+
+
+async def _write(tx: Tx, runtime: Runtime, findings: Sequence[Finding]) -> dict[int, Stored]:
+    new = await _insert(tx, findings)
+    changed = await _rewrite(tx, findings)
+    await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
+    states = [(each.due.id, _state(each, new.get(each.due.id, ()))) for each in findings]
+    await fetch_state.write(tx, runtime.name, states)
+    await feed_history.add(tx, [each.tally for each in findings])
+    for feed_id, rows in new.items():
+        await decide_on_arrival(tx, feed_id, [NewEntry(id_, row.sort_at) for id_, row in rows])
+    stored = {
+        each.due.id: Stored(
+            [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id
+        )
+        for each in findings
+    }
+    for each in findings:
+        if each.moved_to:
+            move = await adopt_address(tx, each.due, each.moved_to)
+            stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
+    return stored
+
+
+async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:
+    rows = [row for finding in findings for row in finding.news]
+    if not rows:
+        return {}
+    new: dict[int, list[tuple[int, EntryRow]]] = {}
+    stored = await entry_writes.insert_new(tx, rows)
+    for id_, row in stored:
+        new.setdefault(row.feed_id, []).append((id_, row))
+    return new
+
+
+async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence[int]]:
+    rewrites = {each.entry_id: each for finding in findings for each in finding.rewrites}
+    if not rewrites:
+        return {}
+    changed: dict[int, list[int]] = {}
+    ids = await entry_writes.rewrite(tx, list(rewrites.values()))
+    for id_ in ids:
+        changed.setdefault(rewrites[id_].feed_id, []).append(id_)
+    return changed
+
+
+def _state(finding: Finding, new: Sequence[tuple[int, EntryRow]]) -> FetchState:
+    listed = [*finding.listed, *(id_ for id_, _ in new)]
+    if not listed:
+        return finding.state
+    return replace(
+        finding.state,
+        oldest_listed_id=min(listed),
+        newest_entry_id=max(finding.state.newest_entry_id, max(listed)),
+    )
+
+
+async def _announce(runtime: Runtime, stored: Stored) -> None:
+    for user_id in stored.moved:
+        await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    if stored.new:
+        await runtime.bus.publish(_hint("new_entry", stored.feed_id, stored.new))
+    if stored.changed:
+        await runtime.bus.publish(_hint("entry_updated", stored.feed_id, stored.changed))
+
+
+def _hint(topic: str, feed_id: int, ids: Sequence[int]) -> Hint:
+    return Hint(topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]})

@@ -1,0 +1,120 @@
+"""Feeds: shared by all users, or private to one. Each has a row here and one of fetch state."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import bindparam, delete, false, null, or_, select, true, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.due import About
+from reedbed.domain.times import Instant
+from reedbed.domain.urls import host_of
+from reedbed.store.database import Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import feed_fetch_state, feeds
+
+_ABOUT = tuple(field.name for field in fields(About))
+_about_values = attrgetter(*_ABOUT)
+_same_owner = or_(
+    feeds.c.owner_id == bindparam("owner_id"),
+    feeds.c.owner_id.is_(None) & bindparam("owner_id", type_=feeds.c.owner_id.type).is_(None),
+)
+
+_ADD = Statement(
+    insert(feeds).on_conflict_do_nothing().returning(feeds.c.id),
+    columns=["url", "owner_id", "kind", "title", "created_at", "enabled", "polling", "operator_added"],
+)
+_ADD_STATE = Statement(insert(feed_fetch_state), columns=["feed_id", "host", "next_check_at", "urgent"])
+_BY_URL = Statement(select(feeds.c.id).where(feeds.c.url == bindparam("url"), _same_owner))
+_ABOUT_UPDATE = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(**{name: bindparam(name) for name in _ABOUT})
+)
+_MOVE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(url=bindparam("new_url")))
+_MOVE_STATE = Statement(
+    update(feed_fetch_state)
+    .where(feed_fetch_state.c.feed_id == bindparam("id"))
+    .values(host=bindparam("new_host"), redirect_url=null(), redirect_count=0)
+)
+_ENABLE = Statement(
+    update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=true(), deleted_at=null())
+)
+_DISABLE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=false()))
+_DELETE = Statement(delete(feeds).where(feeds.c.id == bindparam("feed_id")))
+
+
+async def find_or_add(
+    tx: Tx,
+    url: str,
+    now: Instant,
+    *,
+    owner_id: int | None = None,
+    kind: str = "web",
+    title: str = "",
+    by_operator: bool = False,
+) -> tuple[int, bool]:
+    """The feed at this address, made when there is none; and whether it was made.
+
+    A new web feed is urgent at once; one added by the operator waits until it is enabled.
+    """
+    known = await by_url(tx, url, owner_id)
+    if known is not None:
+        return known, False
+    feed_id = await tx.value(
+        _ADD,
+        {
+            "url": url,
+            "owner_id": owner_id,
+            "kind": kind,
+            "title": title,
+            "created_at": now,
+            "enabled": not by_operator,
+            "polling": not by_operator,
+            "operator_added": by_operator,
+        },
+    )
+    if feed_id is None:  # another worker was quicker
+        return (await by_url(tx, url, owner_id) or 0), False
+    fetched = kind == "web" and not by_operator
+    await tx.run(
+        _ADD_STATE,
+        {
+            "feed_id": feed_id,
+            "host": host_of(url) or "",
+            "next_check_at": now if fetched else None,
+            "urgent": fetched,
+        },
+    )
+    return feed_id, True
+
+
+async def by_url(tx: Tx, url: str, owner_id: int | None = None) -> int | None:
+    """Shared feeds and each user's private ones are worlds apart, even at the same address."""
+    return await tx.value(_BY_URL, {"url": url, "owner_id": owner_id})
+
+
+async def describe(tx: Tx, descriptions: Sequence[tuple[int, About]]) -> None:
+    """What these feeds now say of themselves."""
+    await tx.run_each(_ABOUT_UPDATE, [_about_params(feed_id, about) for feed_id, about in descriptions])
+
+
+async def move(tx: Tx, feed_id: int, url: str) -> None:
+    await tx.run(_MOVE, {"feed_id": feed_id, "new_url": url})
+    await tx.run(_MOVE_STATE, {"id": feed_id, "new_host": host_of(url) or ""})
+
+
+async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> bool:
+    """False if there is no such feed."""
+    return await tx.run(_ENABLE if enabled else _DISABLE, {"feed_id": feed_id}) == 1
+
+
+async def remove(tx: Tx, feed_id: int) -> bool:
+    """With its entries and everything that hangs on them."""
+    return await tx.run(_DELETE, {"feed_id": feed_id}) == 1
+
+
+def _about_params(feed_id: int, about: About) -> dict[str, Any]:
+    return dict(zip(_ABOUT, _about_values(about), strict=True)) | {"feed_id": feed_id}

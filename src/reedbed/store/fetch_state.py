@@ -1,0 +1,276 @@
+"""Whose turn it is: claims by lease, the outcome of each check, and asking for a check out of turn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    exists,
+    false,
+    func,
+    null,
+    or_,
+    select,
+    true,
+    union_all,
+    update,
+)
+
+from reedbed.domain.checks import FetchState
+from reedbed.domain.due import DueFeed
+from reedbed.domain.times import Instant, Millis
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among
+from reedbed.store.fetch_state_rows import ABOUT_NAMES, STATE_NAMES, due_feed, state_params
+from reedbed.store.statements import Statement
+from reedbed.store.tables import feed_fetch_state as state
+from reedbed.store.tables import feeds, subscriptions
+
+# A claim looks at this many times its limit, so that one host at the head does not hide the others.
+_LOOK_AHEAD = 4
+
+
+def _turn(pressing: ColumnElement[bool], name: str) -> CTE:
+    """The feeds at the head of one index, locked until the claim is through; workers pass each other by."""
+    return (
+        select(state.c.feed_id, state.c.host, state.c.next_check_at, state.c.urgent)
+        .where(
+            pressing,
+            state.c.next_check_at <= bindparam("now"),
+            or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
+        )
+        .order_by(state.c.next_check_at)
+        .limit(bindparam("window"))
+        .with_for_update(skip_locked=True)
+        .cte(name)
+    )
+
+
+def _taken() -> Select[int]:
+    """Urgent ones first, then round by round: one feed of each host before the second of any."""
+    urgent = select(_turn(state.c.urgent == true(), "pressing"))
+    due = select(_turn(and_(state.c.urgent == false(), state.c.next_check_at.is_not(None)), "waiting"))
+    both = union_all(urgent, due).subquery("both")
+    rank = func.row_number().over(
+        partition_by=(both.c.urgent, both.c.host), order_by=(both.c.next_check_at, both.c.feed_id)
+    )
+    ranked = select(both.c.feed_id, both.c.urgent, both.c.next_check_at, rank.label("place")).subquery()
+    return (
+        select(ranked.c.feed_id)
+        .where(ranked.c.place <= bindparam("per_host"))
+        .order_by(ranked.c.urgent.desc(), ranked.c.place, ranked.c.next_check_at)
+        .limit(bindparam("limit"))
+    )
+
+
+def _lease() -> dict[str, ColumnElement[Any]]:
+    return {"lease_holder": bindparam("holder"), "leased_until": bindparam("until")}
+
+
+CLAIM = Statement(
+    update(state).where(state.c.feed_id.in_(_taken())).values(_lease()).returning(state.c.feed_id)
+)
+_CLAIM_ONE = Statement(
+    update(state)
+    .where(
+        state.c.feed_id == bindparam("id"),
+        or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
+    )
+    .values(_lease())
+    .returning(state.c.feed_id)
+)
+
+_following = and_(
+    subscriptions.c.feed_id == feeds.c.id,
+    subscriptions.c.unsubscribed_at.is_(None),
+    subscriptions.c.paused == false(),
+)
+_DETAILS = Statement(
+    select(
+        feeds.c.id,
+        feeds.c.url,
+        state.c.host,
+        feeds.c.owner_id,
+        feeds.c.proxy,
+        feeds.c.user_agent,
+        feeds.c.username,
+        feeds.c.password,
+        feeds.c.interval,
+        feeds.c.max_failures,
+        feeds.c.allow_duplicate_urls,
+        select(func.min(subscriptions.c.interval))
+        .where(_following, subscriptions.c.interval.is_not(None))
+        .scalar_subquery()
+        .label("wish"),
+        state.c.urgent,
+        *(feeds.c[name] for name in ABOUT_NAMES),
+        *(state.c[name] for name in STATE_NAMES),
+        and_(
+            feeds.c.enabled,
+            feeds.c.deleted_at.is_(None),
+            feeds.c.kind == "web",
+            or_(
+                state.c.urgent,
+                and_(feeds.c.polling, or_(feeds.c.operator_added, exists().where(_following))),
+            ),
+        ).label("eligible"),
+    )
+    .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+    .where(among(feeds.c.id, "ids"))
+)
+_REST = Statement(
+    update(state)
+    .where(among(state.c.feed_id, "ids"))
+    .values(next_check_at=null(), urgent=false(), lease_holder=null(), leased_until=null())
+)
+_WRITE = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
+    .values(
+        lease_holder=null(),
+        leased_until=null(),
+        urgent=false(),
+        **{name: bindparam(name) for name in STATE_NAMES},
+    )
+)
+_HELD = Statement(
+    select(state.c.feed_id)
+    .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
+    .order_by(state.c.feed_id)
+    .with_for_update()
+)
+_GIVE_BACK = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
+    .values(lease_holder=null(), leased_until=null(), next_check_at=bindparam("at"))
+)
+_RELEASE = Statement(
+    update(state)
+    .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
+    .values(lease_holder=null(), leased_until=null())
+)
+_ASK = Statement(
+    update(state)
+    .where(
+        among(state.c.feed_id, "ids"),
+        exists().where(
+            feeds.c.id == state.c.feed_id,
+            feeds.c.enabled == true(),
+            feeds.c.deleted_at.is_(None),
+            feeds.c.kind == "web",
+        ),
+    )
+    .values(
+        urgent=true(),
+        next_check_at=case(
+            (state.c.retry_after_until > bindparam("now"), state.c.retry_after_until),
+            else_=bindparam("now", type_=BigInteger()),
+        ),
+        consecutive_failures=case((state.c.stopped_at.is_not(None), 0), else_=state.c.consecutive_failures),
+        stopped_at=null(),
+        stop_reason=null(),
+    )
+    .returning(state.c.feed_id)
+)
+_WAKE = Statement(
+    update(state)
+    .where(
+        state.c.feed_id == bindparam("id"),
+        state.c.next_check_at.is_(None),
+        state.c.stopped_at.is_(None),
+    )
+    .values(next_check_at=bindparam("now"))
+)
+_NEXT_DUE = Statement(
+    select(func.min(state.c.next_check_at)).where(
+        state.c.next_check_at.is_not(None), state.c.next_check_at > bindparam("now")
+    )
+)
+_WAITING = Statement(
+    select(func.count()).where(
+        among(state.c.feed_id, "ids"),
+        state.c.next_check_at <= bindparam("now"),
+        or_(state.c.last_checked_at.is_(None), state.c.last_checked_at < bindparam("since")),
+    )
+)
+
+
+async def claim_due(
+    tx: Tx, holder: str, now: Instant, *, limit: int, lease: Millis, per_host: int = 1_000_000
+) -> list[DueFeed]:
+    """Lease the feeds whose turn it is. Those nobody wants any more are put to rest instead."""
+    rows = await tx.all(
+        CLAIM,
+        {
+            "holder": holder,
+            "until": now + lease,
+            "now": now,
+            "limit": limit,
+            "window": limit * _LOOK_AHEAD,
+            "per_host": per_host,
+        },
+    )
+    return await _wanted(tx, [row[0] for row in rows])
+
+
+async def claim_one(tx: Tx, feed_id: int, holder: str, now: Instant, *, lease: Millis) -> DueFeed | None:
+    """Lease this feed whatever its schedule says; None while another worker has it, or it is disabled."""
+    row = await tx.one(_CLAIM_ONE, {"id": feed_id, "holder": holder, "until": now + lease, "now": now})
+    wanted = await _wanted(tx, [row[0]]) if row else []
+    return wanted[0] if wanted else None
+
+
+async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
+    """Those still leased to this holder, locked: from here to the commit nobody else writes their entries."""
+    rows = await tx.all(_HELD, {"ids": list(feed_ids), "holder": holder})
+    return {row[0] for row in rows}
+
+
+async def write(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
+    """The state after a check; it ends the lease. A lease that was lost in between changes nothing."""
+    await tx.run_each(_WRITE, [state_params(feed_id, holder, after) for feed_id, after in states])
+
+
+async def give_back(tx: Tx, holder: str, turns: Sequence[tuple[int, Instant]]) -> None:
+    """End leases without a check; each feed is due again at its moment."""
+    await tx.run_each(_GIVE_BACK, [{"id": id_, "holder": holder, "at": at} for id_, at in turns])
+
+
+async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
+    await tx.run(_RELEASE, {"ids": list(feed_ids), "holder": holder})
+
+
+async def ask(tx: Tx, feed_ids: Sequence[int], now: Instant) -> list[int]:
+    """Put enabled feeds before the schedule, not before a running Retry-After; which ones were."""
+    rows = await tx.all(_ASK, {"ids": list(feed_ids), "now": now})
+    return [row[0] for row in rows]
+
+
+async def wake(tx: Tx, feed_id: int, now: Instant) -> None:
+    """A feed that rested because nobody wanted it is due again. One that failures stopped is not."""
+    await tx.run(_WAKE, {"id": feed_id, "now": now})
+
+
+async def next_due(tx: Tx, now: Instant) -> Instant | None:
+    return await tx.value(_NEXT_DUE, {"now": now})
+
+
+async def unchecked(tx: Tx, feed_ids: Sequence[int], since: Instant, now: Instant) -> int:
+    """How many of these are due and were not checked since then."""
+    return await tx.value(_WAITING, {"ids": list(feed_ids), "since": since, "now": now})
+
+
+async def _wanted(tx: Tx, feed_ids: list[int]) -> list[DueFeed]:
+    if not feed_ids:
+        return []
+    rows = {row["id"]: row for row in await tx.all(_DETAILS, {"ids": feed_ids})}
+    unwanted = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
+    if unwanted:
+        await tx.run(_REST, {"ids": unwanted})
+    return [due_feed(rows[id_]) for id_ in feed_ids if id_ in rows and rows[id_]["eligible"]]

@@ -1,0 +1,145 @@
+"""A crawl in hand: a runtime on any database, a clock that can be moved, feeds with followers, checks on demand."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
+from typing import Any
+
+from sqlalchemy import text
+
+from reedbed.domain.checks import FetchState
+from reedbed.domain.hints import Hint
+from reedbed.domain.times import Instant, Millis
+from reedbed.events.limiter import MemoryLimiter
+from reedbed.events.memory import MemoryBus
+from reedbed.events.pacer import MemoryPacer
+from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.guard import Guard
+from reedbed.roles.build import system_clock
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import RefreshReport, refresh_feed
+from reedbed.services.runtime import FetchPolicy, Runtime
+from reedbed.store import feeds, fetch_state, unread, users
+from reedbed.store.database import Row, Tx
+from reedbed.store.fetch_state_rows import STATE_NAMES
+from reedbed.store.fetch_state_rows import fetch_state as state_of
+from reedbed.store.opening import open_database
+from reedbed.store.statements import Statement
+
+
+class HearingBus(MemoryBus):
+    """A bus that remembers what was said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Hint] = []
+
+    async def publish(self, hint: Hint) -> None:
+        self.sent.append(hint)
+        await super().publish(hint)
+
+
+@dataclass
+class Clock:
+    ahead: Millis = 0
+
+    def __call__(self) -> Instant:
+        return system_clock() + self.ahead
+
+
+@dataclass
+class Crawl:
+    runtime: Runtime
+    clock: Clock
+    bus: HearingBus
+    people: int = field(default=0)
+
+    async def follow(self, url: str, *, user_id: int | None = None) -> int:
+        """A feed with a follower, due at once; its id."""
+        user_id = user_id or await self.person()
+        async with self.runtime.db.write() as tx:
+            feed_id, _ = await feeds.find_or_add(tx, url, self.runtime.now())
+            await run(
+                tx,
+                "INSERT INTO subscriptions (user_id, feed_id, subscribed_at) VALUES (:user, :feed, 1)",
+                user=user_id,
+                feed=feed_id,
+            )
+            await unread.open_for(tx, user_id, feed_id)
+        return feed_id
+
+    async def person(self) -> int:
+        self.people += 1
+        async with self.runtime.db.write() as tx:
+            user = await users.add(
+                tx, email=f"p{self.people}@example.org", password_hash=None, role="user", now=1, verified=True
+            )
+        return user.id
+
+    async def check(self, *, at_least: Millis = 0) -> list[RefreshReport]:
+        """Check all that is due, after letting this much time pass."""
+        self.clock.ahead += at_least
+        runtime = self.runtime
+        async with runtime.db.write() as tx:
+            claimed = await fetch_state.claim_due(
+                tx, runtime.name, runtime.now(), limit=500, lease=runtime.fetching.lease
+            )
+        async with OutcomeWriter(runtime) as writer:
+            return [await refresh_feed(runtime, due, writer) for due in claimed]
+
+    async def check_anyway(self, feed_id: int) -> RefreshReport:
+        """Check this feed, due or not."""
+        async with self.runtime.db.write() as tx:
+            await fetch_state.ask(tx, [feed_id], self.runtime.now())
+        (report,) = await self.check()
+        return report
+
+    async def state(self, feed_id: int) -> FetchState:
+        columns = ", ".join(STATE_NAMES)
+        (row,) = await self.rows(f"SELECT {columns} FROM feed_fetch_state WHERE feed_id = :id", id=feed_id)
+        return state_of(row)
+
+    async def rows(self, sql: str, **params: Any) -> Sequence[Row]:
+        async with self.runtime.db.read() as tx:
+            return await run(tx, sql, **params)
+
+    async def column(self, sql: str, **params: Any) -> list[Any]:
+        return [row[0] for row in await self.rows(sql, **params)]
+
+    async def change(self, sql: str, **params: Any) -> None:
+        async with self.runtime.db.write() as tx:
+            await run(tx, sql, **params)
+
+    async def titles(self, feed_id: int) -> list[str]:
+        return await self.column("SELECT title FROM entries WHERE feed_id = :id ORDER BY id", id=feed_id)
+
+    def heard(self, topic: str) -> list[Hint]:
+        return [hint for hint in self.bus.sent if hint.topic == topic]
+
+
+async def run(tx: Tx, sql: str, **params: Any) -> Sequence[Row]:
+    return await tx.all(Statement(text(sql).bindparams(**params)), params)
+
+
+@asynccontextmanager
+async def crawl_on(database_url: str, **policy: Any) -> AsyncIterator[Crawl]:
+    clock, bus = Clock(), HearingBus()
+    db = await open_database(database_url, pool_size=5)
+    fetcher = Fetcher(Guard([ip_network("127.0.0.0/8")]), timeout=5)
+    runtime = Runtime(
+        db=db,
+        bus=bus,
+        fetcher=fetcher,
+        pacer=MemoryPacer(),
+        limiter=MemoryLimiter(),
+        clock=clock,
+        secret=b"s" * 32,
+        name="this worker",
+        fetching=replace(FetchPolicy(host_delay=0), **policy),
+    )
+    try:
+        yield Crawl(runtime, clock, bus)
+    finally:
+        await fetcher.close()
+        await db.close()
