@@ -1,0 +1,78 @@
+"""A user's following of a feed: their own title, folder and wishes."""
+
+from dataclasses import dataclass
+
+from reedbed.domain.checks import FetchState
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
+
+FULL_TEXT_MODES = ("auto", "always", "never")
+STATUS_FILTERS = ("all", "working", "pending", "error")
+LEAST_INTERVAL = 15 * MINUTE
+MOST_INTERVAL = 24 * HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedFeed:
+    id: int
+    url: str
+    title: str
+    site_url: str | None
+    description: str | None
+    language: str | None
+    icon_id: int | None
+    kind: str
+    enabled: bool
+    private: bool
+    state: FetchState
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    id: int
+    folder_id: int | None
+    own_title: str | None
+    asked_url: str
+    position: int
+    paused: bool
+    interval: Millis | None
+    full_text: str
+    notify: bool
+    unread: int
+    subscribed_at: Instant
+    feed: FollowedFeed
+
+    @property
+    def title(self) -> str:
+        return self.own_title or self.feed.title or self.feed.url
+
+    @property
+    def url(self) -> str:
+        """The address the user knows it by."""
+        return self.asked_url or self.feed.url
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFilter:
+    search: str = ""
+    status: str = "all"
+    folder_id: int | None = None
+
+
+def check_status_filter(status: str) -> str:
+    if status not in STATUS_FILTERS:
+        raise Invalid(f"status must be one of {', '.join(STATUS_FILTERS)}", field="status")
+    return status
+
+
+def check_full_text(mode: str) -> str:
+    if mode not in FULL_TEXT_MODES:
+        raise Invalid(f"full_text must be one of {', '.join(FULL_TEXT_MODES)}", field="full_text")
+    return mode
+
+
+def check_interval(interval: Millis | None) -> Millis | None:
+    """None takes the feed's own rhythm."""
+    if interval is not None and not LEAST_INTERVAL <= interval <= MOST_INTERVAL:
+        raise Invalid("The interval must be between 15 minutes and 24 hours", field="interval")
+    return interval

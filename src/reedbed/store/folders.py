@@ -1,0 +1,96 @@
+"""A user's folders."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from reedbed.domain.folders import FolderRow
+from reedbed.domain.times import Instant
+from reedbed.store.database import Row, Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import folders, subscriptions
+
+_COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position)
+_mine = folders.c.user_id == bindparam("owner")
+
+_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(folders.c.position, folders.c.name, folders.c.id))
+_LOCK = Statement(select(folders.c.id).where(_mine).order_by(folders.c.id).with_for_update())
+_ADD = Statement(
+    insert(folders).returning(*_COLUMNS), columns=["user_id", "parent_id", "name", "position", "created_at"]
+)
+_UPDATE = Statement(
+    update(folders)
+    .where(folders.c.id == bindparam("folder"), _mine)
+    .values(name=bindparam("name"), parent_id=bindparam("parent_id"), position=bindparam("position"))
+)
+_PLACE = Statement(
+    update(folders)
+    .where(folders.c.id == bindparam("folder"), _mine)
+    .values(position=bindparam("new_position"))
+)
+_LIFT_FOLDERS = Statement(
+    update(folders)
+    .where(folders.c.parent_id == bindparam("folder"), _mine)
+    .values(parent_id=bindparam("above"))
+)
+_LIFT_FEEDS = Statement(
+    update(subscriptions)
+    .where(subscriptions.c.folder_id == bindparam("folder"), subscriptions.c.user_id == bindparam("owner"))
+    .values(folder_id=bindparam("above"))
+)
+_DELETE = Statement(delete(folders).where(folders.c.id == bindparam("folder"), _mine))
+_NEXT_POSITION = Statement(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_mine))
+
+
+async def of_user(tx: Tx, user_id: int) -> list[FolderRow]:
+    return [_folder(row) for row in await tx.all(_LIST, {"owner": user_id})]
+
+
+async def lock(tx: Tx, user_id: int) -> None:
+    """Two moves at once could close a circle; the second waits and sees the first."""
+    await tx.all(_LOCK, {"owner": user_id})
+
+
+async def add(tx: Tx, user_id: int, name: str, parent_id: int | None, now: Instant) -> FolderRow:
+    position = await tx.value(_NEXT_POSITION, {"owner": user_id})
+    row = await tx.one(
+        _ADD,
+        {"user_id": user_id, "parent_id": parent_id, "name": name, "position": position, "created_at": now},
+    )
+    assert row is not None
+    return _folder(row)
+
+
+async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
+    return (
+        await tx.run(
+            _UPDATE,
+            {
+                "owner": user_id,
+                "folder": folder.id,
+                "name": folder.name,
+                "parent_id": folder.parent_id,
+                "position": folder.position,
+            },
+        )
+        == 1
+    )
+
+
+async def place(tx: Tx, user_id: int, positions: Mapping[int, int]) -> None:
+    await tx.run_each(
+        _PLACE,
+        [{"owner": user_id, "folder": id_, "new_position": position} for id_, position in positions.items()],
+    )
+
+
+async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
+    """What lies inside moves up; it never vanishes."""
+    where = {"owner": user_id, "folder": folder.id, "above": folder.parent_id}
+    await tx.run(_LIFT_FOLDERS, where)
+    await tx.run(_LIFT_FEEDS, where)
+    await tx.run(_DELETE, where)
+
+
+def _folder(row: Row) -> FolderRow:
+    return FolderRow(row[0], row[1], row[2], row[3])
