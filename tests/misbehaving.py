@@ -126,6 +126,8 @@ class MisbehavingServer:
             self.asked.append(asked)
             local = path.removeprefix("http://").partition("/")[2] if path.startswith("http:") else path
             name = local.strip("/").split("?")[0].split("/")[0]
+            if lines[0].startswith("CONNECT "):
+                name = "refuses_tunnel"
             await BEHAVIOURS[name](Exchange(asked, reader, writer, self))
             if name not in KEEPS_ALIVE:
                 writer.close()
@@ -661,3 +663,91 @@ async def error_with_endless_body(exchange: Exchange) -> None:
     await exchange.send(b"HTTP/1.1 500 Broken\r\n\r\n")
     while True:
         await exchange.send(b"sorry " * 10000)
+
+
+@behaviour
+async def refuses_tunnel(exchange: Exchange) -> None:
+    await exchange.answer("407 Who Are You", b"")
+
+
+@behaviour
+async def icy(exchange: Exchange) -> None:
+    await exchange.send(b"ICY 200 OK\r\nicy-name: Reeds\r\n\r\n" + FEED)
+
+
+@behaviour
+async def lines_with_lf_only(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\nContent-Length: %d\n\n" % len(FEED) + FEED)
+
+
+@behaviour
+async def without_reason(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200\r\nContent-Length: %d\r\n\r\n" % len(FEED) + FEED)
+
+
+@behaviour
+async def blank_lines_first(exchange: Exchange) -> None:
+    await exchange.send(b"\r\n\r\n")
+    await exchange.answer()
+
+
+@behaviour
+async def transfer_gzip(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n")
+    await exchange.chunk(gzip.compress(FEED))
+    await exchange.send(b"0\r\n\r\n")
+
+
+@behaviour
+async def gzip_endless_name(exchange: Exchange) -> None:
+    await exchange.stream(b"Content-Encoding: gzip\r\n")
+    await exchange.chunk(b"\x1f\x8b\x08\x08\0\0\0\0\0\xff")
+    while True:
+        await exchange.chunk(b"n" * 65536)
+
+
+@behaviour
+async def zstd_unasked(exchange: Exchange) -> None:
+    await exchange.answer(body=b"\x28\xb5\x2f\xfd" + FEED, headers=("Content-Encoding: zstd",))
+
+
+@behaviour
+async def unchanged_with_body(exchange: Exchange) -> None:
+    await exchange.answer("304 Not Modified", FEED)
+
+
+@behaviour
+async def policy_header_long(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Content-Security-Policy: " + "default-src 'self'; " * 1000,))
+
+
+@behaviour
+async def redirect_growing(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", (f"Location: {exchange.asked.path}/x",))
+
+
+@behaviour
+async def redirect_slow(exchange: Exchange) -> None:
+    await asyncio.sleep(0.3)
+    await exchange.answer("302 Found", b"", (f"Location: {exchange.asked.path}/x",))
+
+
+@behaviour
+async def redirect_long(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: /" + "l" * 20_000,))
+
+
+@behaviour
+async def redirect_split(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: /fine%0d%0aX-Evil:%201\tx",))
+
+
+@behaviour
+async def redirect_several(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: /fine", "Location: http://10.0.0.1/"))
+
+
+@behaviour
+async def says_closed_then_more(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Connection: close",))
+    await exchange.send(b"x" * 1000)

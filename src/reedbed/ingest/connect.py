@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ssl import SSLContext
 
-from aiohttp import TCPConnector
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
@@ -20,6 +20,44 @@ _AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str,
 _LOOKUP_THREADS = 16
 _KEEPALIVE_SECONDS = 10.0
 _MAX_INTERIM_ANSWERS = 16
+_MAX_HEADER_BYTES = 32 * 1024
+_MAX_HEADERS = 200
+# Chunk headers may outweigh small chunks; beyond this the framing is the attack.
+_WIRE_FACTOR = 4
+_WIRE_SLACK = 1024 * 1024
+
+
+def guarded_session(
+    guard: Guard,
+    *,
+    resolver: AbstractResolver | None = None,
+    connections: int = 100,
+    idle_timeout: float = 20.0,
+    max_bytes: int = 10 * 1024 * 1024,
+    ssl_context: SSLContext | None = None,
+) -> ClientSession:
+    """A client session behind the guard: no cookies, no proxies from the environment, bounded headers.
+
+    Bodies arrive as they were sent; whoever reads one counts and unpacks it (see `body`), and sets an
+    end to the whole with `asyncio.timeout`.
+    """
+    connector = guarded_connector(
+        guard,
+        resolver=resolver,
+        limit=connections,
+        max_wire_bytes=_WIRE_FACTOR * max_bytes + _WIRE_SLACK,
+        ssl_context=ssl_context,
+    )
+    return ClientSession(
+        connector=connector,
+        cookie_jar=DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        timeout=ClientTimeout(total=None, sock_connect=idle_timeout, sock_read=idle_timeout),
+        max_line_size=_MAX_HEADER_BYTES,
+        max_field_size=_MAX_HEADER_BYTES,
+        max_headers=_MAX_HEADERS,
+    )
 
 
 def guarded_connector(

@@ -22,7 +22,7 @@ from reedbed.domain.fetching import (
 )
 from reedbed.domain.times import Instant
 from reedbed.ingest.body import ACCEPT_ENCODING, read_body
-from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_connector
+from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_session
 from reedbed.ingest.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, describe, refused, too_large
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.headers import basic_auth, cache_hints, clean, is_sendable, links
@@ -46,10 +46,6 @@ _WITHOUT_DOCUMENT = {
     205: "The server answered that there is no content (205).",
     206: "The server sent only a part of the document (206).",
 }
-_MAX_HEADER_BYTES = 32 * 1024
-_MAX_HEADERS = 200
-# Chunk headers may outweigh small chunks; beyond this the framing is the attack.
-_WIRE_FACTOR = 4
 
 
 def _system_clock() -> Instant:
@@ -136,7 +132,8 @@ class Fetcher:
             return f"The proxy cannot be used. {reason}"
         self._open_session()
         assert self._lookup is not None
-        await GuardedResolver(self._guard, self._lookup, strict=True).resolve(target.host, target.port)
+        strict = GuardedResolver(self._guard, self._lookup, strict=True)
+        await strict.resolve(target.host.strip("[]"), target.port)
         return None
 
     async def _ask(self, target: Target, trail: "_Trail") -> Outcome | str:
@@ -212,21 +209,13 @@ class Fetcher:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._lookup = self._resolver or SystemResolver()
-            self._session = aiohttp.ClientSession(
-                connector=guarded_connector(
-                    self._guard,
-                    resolver=self._lookup,
-                    limit=self._connections,
-                    max_wire_bytes=_WIRE_FACTOR * self._max_bytes + MEGABYTE,
-                    ssl_context=self._ssl_context,
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._idle, sock_read=self._idle),
-                max_line_size=_MAX_HEADER_BYTES,
-                max_field_size=_MAX_HEADER_BYTES,
-                max_headers=_MAX_HEADERS,
+            self._session = guarded_session(
+                self._guard,
+                resolver=self._lookup,
+                connections=self._connections,
+                idle_timeout=self._idle,
+                max_bytes=self._max_bytes,
+                ssl_context=self._ssl_context,
             )
         return self._session
 

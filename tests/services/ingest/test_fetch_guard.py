@@ -1,5 +1,6 @@
 """The guard with real sockets: nothing behind it is ever connected to."""
 
+import asyncio
 import socket
 from ipaddress import ip_network
 
@@ -186,3 +187,42 @@ async def test_a_closed_port_is_refused_connections(fetcher: Fetcher) -> None:
         url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
         outcome = await fetcher.fetch(FetchRequest(url))
     assert outcome == Failed("temporary_error", "127.0.0.1 refuses connections.")
+
+
+async def test_a_proxy_that_wants_credentials_is_named(server: MisbehavingServer) -> None:
+    request = FetchRequest("https://feeds.example.org/", proxy=server.url("").rstrip("/"))
+    outcome = await _fetch(LOOPBACK_ALLOWED, TurningResolver(("93.184.215.14",)), request)
+    assert outcome == Failed("unauthorized", "The proxy asks for authentication.", 407)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "nonsense", "http://"])
+async def test_a_proxy_of_another_kind_is_refused(proxy: str) -> None:
+    request = FetchRequest("https://feeds.example.org/", proxy=proxy)
+    outcome = await _fetch(LOOPBACK_ALLOWED, TurningResolver(("93.184.215.14",)), request)
+    assert outcome == Failed("permanent_error", "The proxy's address is not valid.")
+
+
+async def test_a_name_server_that_hangs_ends_with_the_timeout() -> None:
+    class Hanging(TurningResolver):
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+        ) -> list[ResolveResult]:
+            await asyncio.sleep(60)
+            return []
+
+    fetcher = Fetcher(Guard(), resolver=Hanging(), timeout=0.2)
+    outcome = await fetcher.fetch(FetchRequest("https://slow.example.org/"))
+    await fetcher.close()
+    assert outcome == Failed("temporary_error", "The server did not answer within 0.2 seconds.")
+
+
+async def test_a_server_that_never_finishes_the_handshake_ends_with_the_timeout(fetcher: Fetcher) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+    listening = await asyncio.start_server(lambda _, writer: accepted.append(writer), "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    outcome = await fetcher.fetch(FetchRequest(f"https://127.0.0.1:{port}/"))
+    listening.close()
+    for writer in accepted:
+        writer.transport.abort()
+    assert isinstance(outcome, Failed)
+    assert outcome.message == "127.0.0.1 could not be connected to in time."

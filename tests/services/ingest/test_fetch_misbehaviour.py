@@ -73,6 +73,13 @@ FAILURES = {
     "redirect_nowhere": (TEMPORARY, "without saying where"),
     "redirect_bytes_odd": (PERMANENT, "not valid"),
     "error_with_endless_body": (TEMPORARY, "answered 500"),
+    "icy": (TEMPORARY, "proper HTTP"),
+    "gzip_endless_name": (PERMANENT, "larger than 512 KB"),
+    "zstd_unasked": (TEMPORARY, "nobody asked for"),
+    "redirect_growing": (PERMANENT, "more than 5 times"),
+    "redirect_slow": (TEMPORARY, "within 1 seconds"),
+    "redirect_long": (PERMANENT, "too long"),
+    "refuses_tunnel": ("unauthorized", "proxy"),
     "unchanged": (TEMPORARY, "without conditions"),
 }
 
@@ -98,10 +105,19 @@ DOCUMENTS = {
     "answers_twice",
     "redirect_to_fine",
     "redirect_with_endless_body",
+    "lines_with_lf_only",
+    "without_reason",
+    "blank_lines_first",
+    "transfer_gzip",
+    "policy_header_long",
+    "redirect_several",
 }
 
 # Each of these may end either way, depending on how forgiving the HTTP parser is.
-EITHER = {"transfer_encoding_unknown", "header_bare_cr", "length_too_short"}
+EITHER = {"transfer_encoding_unknown", "header_bare_cr", "length_too_short", "redirect_split"} | {
+    "unchanged_with_body",
+    "says_closed_then_more",
+}
 ELSEWHERE = {"status", "redirect", "throttled", "overloaded"}
 
 
