@@ -2,10 +2,10 @@
 
 from fastapi import FastAPI
 
-from reedbed.api import events, health
+from reedbed.api import events, folders, health, subscriptions
 
 
 def register(app: FastAPI) -> None:
     """Put the API's doors on the application."""
-    for part in (health, events):
+    for part in (health, events, folders, subscriptions):
         app.include_router(part.router)

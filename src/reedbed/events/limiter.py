@@ -2,23 +2,16 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
 from redis.exceptions import RedisError
 
+from reedbed.domain.limits import Allowance
+
 log = structlog.get_logger()
 
 MOST_BUCKETS = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """`burst` at once, then `per_second` more."""
-
-    burst: float
-    per_second: float
 
 
 class Limiter(Protocol):

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
+from reedbed.domain.limits import Allowance, Limits, per_minute
 from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter, MemoryLimiter
@@ -51,6 +52,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             name=f"{socket.gethostname()}:{os.getpid()}",
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
+            limits=_limits(settings),
         )
         await _owner_from_settings(settings, runtime)
         yield runtime
@@ -109,6 +111,15 @@ def _account_policy(settings: Settings) -> AccountPolicy:
         session_life=settings.session_days * DAY,
         session_idle=settings.session_idle_days * DAY,
         base_url=settings.address,
+    )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        login=per_minute(settings.login_rate_limit),
+        requests=Allowance(settings.api_rate_burst, settings.api_rate_per_second),
+        search=Allowance(settings.search_rate_burst, settings.search_rate_per_second),
+        refresh=per_minute(settings.feeds_refresh_rate_limit),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from reedbed.domain.limits import Limits
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter
@@ -43,6 +44,7 @@ class Runtime:
     """This process, as leases and logs call it."""
     fetching: FetchPolicy = field(default=FetchPolicy())
     accounts: AccountPolicy = field(default=AccountPolicy())
+    limits: Limits = field(default=Limits())
 
     def now(self) -> Instant:
         return self.clock()

@@ -14,6 +14,7 @@ _COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.positio
 _mine = folders.c.user_id == bindparam("owner")
 
 _LIST = Statement(select(*_COLUMNS).where(_mine).order_by(folders.c.position, folders.c.name, folders.c.id))
+_GET = Statement(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _mine))
 _LOCK = Statement(select(folders.c.id).where(_mine).order_by(folders.c.id).with_for_update())
 _ADD = Statement(
     insert(folders).returning(*_COLUMNS), columns=["user_id", "parent_id", "name", "position", "created_at"]
@@ -44,6 +45,11 @@ _NEXT_POSITION = Statement(select(func.coalesce(func.max(folders.c.position), -1
 
 async def of_user(tx: Tx, user_id: int) -> list[FolderRow]:
     return [_folder(row) for row in await tx.all(_LIST, {"owner": user_id})]
+
+
+async def get(tx: Tx, user_id: int, folder_id: int) -> FolderRow | None:
+    row = await tx.one(_GET, {"owner": user_id, "folder": folder_id})
+    return _folder(row) if row else None
 
 
 async def lock(tx: Tx, user_id: int) -> None:

@@ -1,0 +1,95 @@
+"""Folders."""
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.domain.errors import NotFound
+from reedbed.domain.folders import FolderRow
+from reedbed.domain.same import SAME
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, text_id
+from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
+from reedbed.store import folders
+
+router = APIRouter(prefix="/api/v1/folders", tags=["folders"])
+
+
+class FolderBody(BaseModel):
+    name: str = Field(examples=["News"])
+    parent_id: JsonId | None = None
+
+
+class FolderChange(BaseModel):
+    name: str | None = None
+    parent_id: JsonId | None = None
+
+
+class FolderOrder(BaseModel):
+    ids: list[JsonId]
+    parent_id: JsonId | None = None
+
+
+class FolderOut(BaseModel):
+    id: str
+    parent_id: str | None
+    name: str
+    position: int
+
+
+class FolderList(BaseModel):
+    items: list[FolderOut]
+    next_cursor: str | None
+
+
+@router.get("", summary="All folders", responses={200: {"model": FolderList}})
+async def list_folders(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        rows = await folders.of_user(tx, caller.user_id)
+    return json_response({"items": [_folder(row) for row in rows], "next_cursor": None})
+
+
+@router.post("", status_code=201, summary="Make a folder", responses={201: {"model": FolderOut}})
+async def create(runtime: RuntimeOf, caller: CallerOf, body: FolderBody) -> Response:
+    return json_response(
+        _folder(await create_folder(runtime, caller.user_id, body.name, body.parent_id)), 201
+    )
+
+
+@router.post(
+    "/reorder", status_code=204, summary="Set the order of the folders inside one folder, or at the top"
+)
+async def reorder(runtime: RuntimeOf, caller: CallerOf, body: FolderOrder) -> Response:
+    await reorder_folders(runtime, caller.user_id, body.parent_id, body.ids)
+    return Response(status_code=204)
+
+
+@router.get("/{folder_id}", summary="One folder", responses={200: {"model": FolderOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Response:
+    async with runtime.db.read() as tx:
+        found = await folders.get(tx, caller.user_id, folder_id)
+    if found is None:
+        raise NotFound("There is no such folder")
+    return json_response(_folder(found))
+
+
+@router.patch("/{folder_id}", summary="Rename or move a folder", responses={200: {"model": FolderOut}})
+async def change(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath, body: FolderChange) -> Response:
+    parent = body.parent_id if "parent_id" in body.model_fields_set else SAME
+    changed = await change_folder(runtime, caller.user_id, folder_id, name=body.name, parent=parent)
+    return json_response(_folder(changed))
+
+
+@router.delete("/{folder_id}", status_code=204, summary="Delete a folder; what lies inside moves up")
+async def delete(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Response:
+    await delete_folder(runtime, caller.user_id, folder_id)
+    return Response(status_code=204)
+
+
+def _folder(row: FolderRow) -> dict[str, object]:
+    return {
+        "id": str(row.id),
+        "parent_id": text_id(row.parent_id),
+        "name": row.name,
+        "position": row.position,
+    }

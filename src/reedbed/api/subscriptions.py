@@ -1,0 +1,195 @@
+"""Subscriptions: following, changing, refreshing."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from reedbed.api.feeds_out import FeedOut, feed_json
+from reedbed.domain.errors import NotFound, ReedbedError
+from reedbed.domain.paging import page_limit
+from reedbed.domain.same import SAME
+from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
+from reedbed.domain.times import SECOND
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.errors import body_of
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.limits import RefreshLimit
+from reedbed.http.offsets import next_offset, read_offset
+from reedbed.services.subscriptions import (
+    NO_SUCH,
+    Change,
+    Wish,
+    change_subscription,
+    refresh_all,
+    refresh_subscription,
+    subscribe,
+    unsubscribe,
+)
+from reedbed.store import subscriptions
+
+router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
+
+MOST_IN_A_BATCH = 500
+
+
+class SubscribeBody(BaseModel):
+    url: str = Field(examples=["https://example.org/feed.xml"])
+    folder_id: JsonId | None = None
+    title: str | None = None
+
+
+class BatchBody(BaseModel):
+    items: list[SubscribeBody] = Field(max_length=MOST_IN_A_BATCH)
+
+
+class ChangeBody(BaseModel):
+    title: str | None = None
+    folder_id: JsonId | None = None
+    url: str | None = None
+    paused: bool | None = None
+    interval: int | None = Field(
+        None, description="Seconds between checks; null takes the feed's own rhythm."
+    )
+    full_text: Literal["auto", "always", "never"] | None = None
+    notify: bool | None = None
+
+
+class SubscriptionOut(BaseModel):
+    id: str
+    feed_id: str
+    title: str
+    own_title: str | None
+    url: str
+    folder_id: str | None
+    paused: bool
+    interval: int | None
+    full_text: str
+    notify: bool
+    unread_count: int
+    subscribed_at: str
+    feed: FeedOut
+
+
+class SubscriptionList(BaseModel):
+    items: list[SubscriptionOut]
+    next_cursor: str | None
+
+
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": SubscriptionOut}}
+
+
+@router.get("", summary="What the user follows", responses={200: {"model": SubscriptionList}})
+async def list_subscriptions(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
+    status: Annotated[Literal["all", "working", "pending", "error"], Query()] = "all",
+    folder_id: Annotated[JsonId | None, Query()] = None,
+    limit: Annotated[int | None, Query()] = None,
+    cursor: Annotated[str | None, Query()] = None,
+) -> Response:
+    wanted = SubscriptionFilter(search.strip(), status, folder_id)
+    size, offset = page_limit(limit), read_offset(cursor)
+    async with runtime.db.read() as tx:
+        found = await subscriptions.page(tx, caller.user_id, wanted, limit=size + 1, offset=offset)
+    items = [subscription_json(one) for one in found[:size]]
+    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(found))})
+
+
+@router.post(
+    "", status_code=201, summary="Follow a feed by any address", responses={201: {"model": SubscriptionOut}}
+)
+async def create(runtime: RuntimeOf, caller: CallerOf, body: SubscribeBody) -> Response:
+    made = await subscribe(runtime, caller.user_id, Wish(body.url, body.folder_id, body.title))
+    return json_response(subscription_json(made), 201)
+
+
+@router.post("/batch", summary="Follow many at once; each address gets its own result")
+async def batch(runtime: RuntimeOf, caller: CallerOf, body: BatchBody) -> Response:
+    results = [await _follow_one(runtime, caller.user_id, item) for item in body.items]
+    return json_response({"items": results, "next_cursor": None})
+
+
+@router.post("/refresh", status_code=202, summary="Check everything now, except what is paused")
+async def refresh_everything(runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit) -> Response:
+    return json_response({"refreshing": await refresh_all(runtime, caller.user_id)}, 202)
+
+
+@router.get("/{subscription_id}", summary="One subscription", responses=ONE)
+async def get(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+    async with runtime.db.read() as tx:
+        found = await subscriptions.get(tx, caller.user_id, subscription_id)
+    if found is None:
+        raise NotFound(NO_SUCH)
+    return json_response(subscription_json(found))
+
+
+@router.patch("/{subscription_id}", summary="Change a subscription; a field not sent stays", responses=ONE)
+async def change(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, body: ChangeBody) -> Response:
+    changed = await change_subscription(runtime, caller.user_id, subscription_id, _change(body))
+    return json_response(subscription_json(changed))
+
+
+@router.delete("/{subscription_id}", status_code=204, summary="Stop following; the read state waits")
+async def delete(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+    await unsubscribe(runtime, caller.user_id, subscription_id)
+    return Response(status_code=204)
+
+
+@router.post("/{subscription_id}/refresh", status_code=202, summary="Check this feed now")
+async def refresh(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
+    return json_response(
+        {"refreshing": await refresh_subscription(runtime, caller.user_id, subscription_id)}, 202
+    )
+
+
+@router.post(
+    "/{subscription_id}/enable", status_code=202, summary="Bring a stopped feed back and check it now"
+)
+async def enable(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
+    return json_response(
+        {"refreshing": await refresh_subscription(runtime, caller.user_id, subscription_id)}, 202
+    )
+
+
+def subscription_json(one: Subscription) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "feed_id": str(one.feed.id),
+        "title": one.title,
+        "own_title": one.own_title,
+        "url": one.url,
+        "folder_id": text_id(one.folder_id),
+        "paused": one.paused,
+        "interval": None if one.interval is None else one.interval // SECOND,
+        "full_text": one.full_text,
+        "notify": one.notify,
+        "unread_count": one.unread,
+        "subscribed_at": moment(one.subscribed_at),
+        "feed": feed_json(one.feed),
+    }
+
+
+async def _follow_one(runtime: RuntimeOf, user_id: int, item: SubscribeBody) -> dict[str, Any]:
+    """Without looking first: the crawler tells of each address what became of it."""
+    wish = Wish(item.url, item.folder_id, item.title, looked=True)
+    try:
+        made = await subscribe(runtime, user_id, wish)
+    except ReedbedError as error:
+        return {"url": item.url, **body_of(error)}
+    return {"url": item.url, "subscription": subscription_json(made)}
+
+
+def _change(body: ChangeBody) -> Change:
+    sent = body.model_fields_set
+    return Change(
+        title=body.title if "title" in sent else SAME,
+        folder_id=body.folder_id if "folder_id" in sent else SAME,
+        url=SAME if body.url is None else body.url,
+        paused=SAME if body.paused is None else body.paused,
+        interval=(None if body.interval is None else body.interval * SECOND) if "interval" in sent else SAME,
+        full_text=SAME if body.full_text is None else body.full_text,
+        notify=SAME if body.notify is None else body.notify,
+    )

@@ -1,0 +1,25 @@
+"""How much of a thing a caller may do."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """`burst` at once, then `per_second` more."""
+
+    burst: float
+    per_second: float
+
+
+def per_minute(count: int) -> Allowance:
+    return Allowance(count, count / 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    login: Allowance = field(default=per_minute(5))
+    """From one address."""
+    requests: Allowance = field(default=Allowance(100, 10))
+    """Of one user, as the next two."""
+    search: Allowance = field(default=Allowance(10, 1))
+    refresh: Allowance = field(default=per_minute(10))
