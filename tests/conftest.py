@@ -123,7 +123,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any], chromium:
 
 @pytest.fixture(scope="session")
 def base_url() -> str | None:
-    """Walks name whole addresses. pytest-playwright's own fixture is a method, which pytest 9.2 warns about."""
+    """Walks name whole addresses. pytest-playwright's own is a method, which pytest 9.2 warns about."""
     return None
 
 
