@@ -12,6 +12,7 @@ from reedbed.domain.feeds import NotAFeed
 from reedbed.domain.fetching import Fetched, FetchRequest, NotModified
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed_out import as_json_feed
+from reedbed.settings import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
     """Print a feed as JSON Feed 1.1; several feeds as one document a line."""
     failed = False
     for name in sources:
-        line = asyncio.run(_line(name, base, content_type))
+        line = _line(name, base, content_type)
         if isinstance(line, NotAFeed):
             failed = True
             click.echo(line.reason if len(sources) == 1 else f"{name}: {line.reason}", err=True)
@@ -41,18 +42,17 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
         sys.exit(1)
 
 
-async def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
-    source = await _load(name)
+def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
+    source = asyncio.run(_fetch(name)) if name.startswith(("http://", "https://")) else _read(name)
     if isinstance(source, NotAFeed):
         return source
     url = base or source.url
-    feed = await parse_safely(source.body, content_type=content_type or source.content_type, url=url)
+    kind = content_type or source.content_type
+    feed = asyncio.run(parse_safely(source.body, content_type=kind, url=url))
     return feed if isinstance(feed, NotAFeed) else orjson.dumps(as_json_feed(feed, url=url))
 
 
-async def _load(name: str) -> Source | NotAFeed:
-    if name.startswith(("http://", "https://")):
-        return await _fetch(name)
+def _read(name: str) -> Source | NotAFeed:
     try:
         body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -62,8 +62,9 @@ async def _load(name: str) -> Source | NotAFeed:
 
 async def _fetch(url: str) -> Source | NotAFeed:
     from reedbed.ingest.fetch import Fetcher
+    from reedbed.ingest.guard import Guard
 
-    fetcher = Fetcher()
+    fetcher = Fetcher(Guard(load().allow_networks))
     try:
         outcome = await fetcher.fetch(FetchRequest(url))
     finally:

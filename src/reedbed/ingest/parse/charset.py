@@ -52,7 +52,7 @@ _DETECTION_SAMPLE = 200_000
 
 
 def unpacked(body: bytes) -> bytes:
-    """The body, unpacked if the server sent gzip without saying so; what can be read of it, within the cap."""
+    """The body; if it is gzip of which the server said nothing, what it holds, within the cap."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:MAX_BYTES]
     try:
@@ -64,7 +64,7 @@ def unpacked(body: bytes) -> bytes:
 def as_utf8(body: bytes, content_type: str | None) -> bytes:
     """The document in UTF-8 if the claims about it can be trusted.
 
-    Where everything says UTF-8 (or nothing is said) the bytes pass unread: the parser finds out if it is a lie.
+    Where everything says UTF-8 (or nothing is said) the bytes pass unread: the parser finds out a lie.
     """
     if body.startswith(codecs.BOM_UTF8):
         return body[3:]
@@ -118,7 +118,7 @@ def _known_codec(name: str) -> str | None:
         codec = codecs.lookup(_MEANT.get(wanted, wanted))
     except (LookupError, ValueError):
         return None
-    # `codecs` also knows base64 and friends, which do not give text; UTF-16 without its mark was seen to above.
+    # `codecs` also knows base64 and friends, which give no text; UTF-16 was seen to by its first bytes.
     is_text = getattr(codec, "_is_text_encoding", True)
     return codec.name if is_text and not codec.name.startswith(("utf-16", "utf-32")) else None
 
@@ -151,7 +151,7 @@ def _is_single_byte(codec: str) -> bool:
 
 
 def _mostly_utf8(text: str, broken: int) -> bool:
-    """A few stray bytes among real UTF-8, as when a database mixes two encodings or a cut splits a character."""
+    """A few stray bytes among real UTF-8: a database that mixes two encodings, a cut within a character."""
     beyond_ascii = sum(character > "\x7f" for character in text)
     return broken <= 2 or broken * 4 < beyond_ascii
 

@@ -22,7 +22,9 @@ class Context:
 
     def own_base(self, element: Element) -> str | None:
         """The address that `xml:base` on or around the element sets, if it does."""
-        bases = [value for parent in _outwards(element) if (value := parent.get(_BASE) or parent.get("xml:base"))]
+        bases = [
+            value for parent in _outwards(element) if (value := parent.get(_BASE) or parent.get("xml:base"))
+        ]
         if not bases:
             return None
         resolved = self.base

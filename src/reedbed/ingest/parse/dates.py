@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from reedbed.domain.times import Instant, from_datetime
+from reedbed.domain.times import LATEST, Instant, from_datetime
 from reedbed.ingest.parse.limits import MAX_DATE
 
 # `Sat, 07 Sep 2002 00:00:01 GMT` and its many relatives: no weekday, no seconds, two-digit years, dashes.
@@ -16,6 +16,7 @@ _PARTIAL_ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
 _LOOSE_ISO = re.compile(
     r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[Tt\s]*(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?\s*(.*)$"
 )
+_TWELVE_HOURS = re.compile(r"\d\s*[ap]\.?m\b", re.IGNORECASE)
 _OFFSET = re.compile(
     r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE
 )
@@ -42,10 +43,11 @@ _MONTHS = {
     for word in words.split()
 }
 _ZONES = {
-    "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "met": 1, "cest": 2, "mest": 2,
-    "mez": 1, "mesz": 2, "eet": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9, "aest": 10, "aedt": 11, "nzst": 12,
-    "nzdt": 13, "adt": -3, "ast": -4, "edt": -4, "est": -5, "et": -5, "cdt": -5, "cst": -6, "ct": -6, "mdt": -6,
-    "mst": -7, "mt": -7, "pdt": -7, "pst": -8, "pt": -8, "akdt": -8, "akst": -9, "hst": -10,
+    "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "met": 1, "cest": 2,
+    "mest": 2, "mez": 1, "mesz": 2, "eet": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9, "aest": 10,
+    "aedt": 11, "nzst": 12, "nzdt": 13, "adt": -3, "ast": -4, "edt": -4, "est": -5, "et": -5, "cdt": -5,
+    "cst": -6, "ct": -6, "mdt": -6, "mst": -7, "mt": -7, "pdt": -7, "pst": -8, "pt": -8, "akdt": -8,
+    "akst": -9, "hst": -10,
 }  # fmt: skip
 _UTC = frozenset({"GMT", "+0000", "UTC", "Z", "-0000", None})
 # Before this, a date is the zero of somebody's database.
@@ -58,20 +60,37 @@ def instant(text: str | None) -> Instant | None:
         return None
     try:
         moment = _moment(text.strip())
-        return from_datetime(moment) if moment and moment.year >= _EARLIEST_YEAR else None
+        found = from_datetime(moment) if moment and moment.year >= _EARLIEST_YEAR else None
     except (ValueError, OverflowError, TypeError):
         return None
+    return found if found is not None and found <= LATEST else None
 
 
 def _moment(text: str) -> datetime | None:
     if text[:4].isdigit():
         return _from_iso(text)
+    if len(text) == 29 and text.endswith(" GMT") and (usual := _from_usual(text)):
+        return usual
     match = _RFC822.match(text)
     month = _month(match[2]) if match else None
     if match and month:
         day, _, year, hour, minute, second, zone = match.groups()
         return _built(_full_year(year), month, int(day), (hour, minute, second), zone)
-    return _from_mail(text) or _from_anything(text)
+    # The mail reader overlooks a 12-hour clock.
+    return (None if _TWELVE_HOURS.search(text) else _from_mail(text)) or _from_anything(text)
+
+
+def _from_usual(text: str) -> datetime | None:
+    """Exactly `Sat, 07 Sep 2002 00:00:01 GMT`, as most feeds write it: cut, not searched."""
+    month = _MONTHS.get(text[8:11].lower())
+    if month is None or text[3:5] != ", " or text[19] != ":" or text[22] != ":":
+        return None
+    clock = int(text[17:19]), int(text[20:22]), int(text[23:25])
+    return (
+        datetime(int(text[12:16]), month, int(text[5:7]), *clock, 0, UTC)
+        if clock[0] < 24 and clock[2] < 60
+        else None
+    )
 
 
 def _from_iso(text: str) -> datetime | None:

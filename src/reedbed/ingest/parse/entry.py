@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reedbed.domain.feeds import Author, Enclosure, ParsedEntry
 from reedbed.domain.times import Instant
@@ -39,10 +39,10 @@ class Draft:
     stamped: Instant | None = None
     """`dc:date`, which may mean either."""
     created: Instant | None = None
-    authors: list[Author] = field(default_factory=list[Author])
-    categories: list[str] = field(default_factory=list[str])
-    pictures: list[media.Picture] = field(default_factory=list[media.Picture])
-    enclosures: list[Enclosure] = field(default_factory=list[Enclosure])
+    authors: tuple[Author, ...] = ()
+    categories: tuple[str, ...] = ()
+    pictures: tuple[media.Picture, ...] = ()
+    enclosures: tuple[Enclosure, ...] = ()
     duration: int | None = None
     language: str | None = None
     comments_url: str | None = None
@@ -72,8 +72,8 @@ def _finished(draft: Draft) -> ParsedEntry:
         summary=_with_absolute_links(draft, summary, url) if summary else None,
         published=_publication(draft),
         updated=draft.updated,
-        authors=people.distinct(draft.authors) if len(draft.authors) > 1 else tuple(draft.authors),
-        categories=tuple(draft.categories),
+        authors=people.distinct(draft.authors) if len(draft.authors) > 1 else draft.authors,
+        categories=draft.categories,
         image=_lead_picture(draft),
         language=draft.language,
         enclosures=media.distinct(draft.enclosures, draft.duration) if draft.enclosures else (),
@@ -240,7 +240,7 @@ def _on_created(draft: Draft, element: Element) -> None:
 def _on_author(draft: Draft, element: Element) -> None:
     author = people.person(element, draft.context)
     if author is not None and len(draft.authors) < MAX_LIST:
-        draft.authors.append(author)
+        draft.authors += (author,)
 
 
 def _on_itunes_author(draft: Draft, element: Element) -> None:
@@ -260,7 +260,7 @@ def _on_keywords(draft: Draft, element: Element) -> None:
 def _add_category(draft: Draft, text: str) -> None:
     name = text_of_html(text)[:MAX_NAME]
     if name and len(draft.categories) < MAX_LIST and name not in draft.categories:
-        draft.categories.append(name)
+        draft.categories += (name,)
 
 
 def _on_enclosure(draft: Draft, element: Element) -> None:
@@ -270,7 +270,7 @@ def _on_enclosure(draft: Draft, element: Element) -> None:
 def _add_enclosure(draft: Draft, element: Element, attribute: str) -> None:
     found = media.enclosure(element, draft.context, attribute)
     if found is not None and len(draft.enclosures) < MAX_LIST:
-        draft.enclosures.append(found)
+        draft.enclosures += (found,)
 
 
 def _on_media(draft: Draft, element: Element) -> None:
@@ -303,7 +303,7 @@ def _on_group_content(draft: Draft, element: Element) -> None:
 def _on_picture(draft: Draft, element: Element) -> None:
     found = media.picture(element, draft.context)
     if found is not None and len(draft.pictures) < MAX_LIST:
-        draft.pictures.append(found)
+        draft.pictures += (found,)
 
 
 def _on_image(draft: Draft, element: Element) -> None:

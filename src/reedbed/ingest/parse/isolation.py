@@ -23,7 +23,7 @@ _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 
 
 async def parse_safely(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
-    """The feed in these bytes, whatever they do: a parse that hangs or crashes dies in a process of its own."""
+    """The feed in these bytes, whatever they do: a parse that hangs or crashes dies in its own process."""
     if len(body) < _THREAD_FROM:
         outcome = read_body(body, content_type=content_type, url=url)
     else:

@@ -99,7 +99,9 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
         guid=_identity(item),
         url=url,
         title=text_of_html(_text(item, "title") or "")[:MAX_TITLE],
-        content=(resolved_markup(content, inner_base) if may_hold_relative(content) else content)[:MAX_CONTENT],
+        content=(resolved_markup(content, inner_base) if may_hold_relative(content) else content)[
+            :MAX_CONTENT
+        ],
         summary=_summary(item),
         external_url=absolute(_text(item, "external_url"), base),
         published=instant(_text(item, "date_published")),

@@ -9,13 +9,15 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _OPENABLE = frozenset({"http", "https", "ftp", "gemini", "gopher", "magnet"})
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _ATTRIBUTE = re.compile(
-    r"(\s(?:href|src|poster|cite|action|longdesc|background|data)\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)",
+    r"(\s(?:href|src|poster|cite|action|longdesc|background|data)\s*=\s*)"
+    r"(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)",
     re.IGNORECASE,
 )
-# Found by its `=`, which the expression engine can search for as fast as memory: most markup holds no relative
-# address, and that must cost next to nothing.
+# Found by its `=`, for which the expression engine searches fast: most markup holds no relative address, and
+# that must cost next to nothing.
 _MAYBE_RELATIVE = re.compile(
-    r"=(?:(?<=[hH][rR][eE][fF]=)|(?<=[sS][rR][cC]=)|(?<=[sS][rR][cC][sS][eE][tT]=)|(?<=poster=)|(?<=cite=)|(?<=\s=))"
+    r"=(?:(?<=[hH][rR][eE][fF]=)|(?<=[sS][rR][cC]=)|(?<=[sS][rR][cC][sS][eE][tT]=)|(?<=poster=)|(?<=cite=)"
+    r"|(?<=\s=))"
     r"(?!\"https?:)"
 )
 _SRCSET = re.compile(r"(\ssrcset\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
@@ -24,7 +26,7 @@ _SPACE = re.compile(r"[\t\r\n]+")
 
 
 def absolute(address: str | None, base: str) -> str | None:
-    """An address one may open, or None. Without a base a relative one stays as it is: there is nothing better."""
+    """An address one may open, or None. Without a base a relative one stays: there is nothing better."""
     if not address:
         return None
     address = address.strip()

@@ -47,7 +47,7 @@ def picture(element: Element, context: Context) -> Picture | None:
 
 
 def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Element]]:
-    """The elements within `media:group` and `media:content`, with their names; groups may nest in contents."""
+    """The elements within `media:group` and `media:content`, with their names, two levels down."""
     for part in element:
         name = context.names.of(part)
         yield name, part
@@ -56,7 +56,7 @@ def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Eleme
                 yield context.names.of(inner), inner
 
 
-def distinct(enclosures: list[Enclosure], duration: int | None) -> tuple[Enclosure, ...]:
+def distinct(enclosures: tuple[Enclosure, ...], duration: int | None) -> tuple[Enclosure, ...]:
     """Each address once; the episode's duration belongs to the first thing that plays."""
     by_url: dict[str, Enclosure] = {}
     for one in enclosures:

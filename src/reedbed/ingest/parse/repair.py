@@ -39,7 +39,7 @@ def repaired(text: str, root: str, entities: dict[str, str]) -> Repaired:
 
 
 def with_windows_quotes(document: bytes) -> bytes:
-    """Control characters from 128 to 159 are Windows punctuation written by number: `&#146;` is an apostrophe."""
+    """Control characters from 128 to 159 are Windows punctuation by number: `&#146;` is an apostrophe."""
     document = _C1_REFERENCE.sub(_named_by_number, document)
     return _C1_CHARACTER.sub(_written_raw, document) if b"\xc2" in document else document
 

@@ -1,4 +1,4 @@
-"""A process of its own for documents that may hang or crash a parser: `python -m reedbed.ingest.parse.sandbox`.
+"""A process for documents that may hang or crash a parser: `python -m reedbed.ingest.parse.sandbox`.
 
 It reads one line of JSON (content_type, url) and then the body from standard input, and writes the outcome to
 standard output. The parent may kill it at any time.

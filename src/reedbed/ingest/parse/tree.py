@@ -34,6 +34,7 @@ def _parser(*, recover: bool) -> etree.XMLParser:
         load_dtd=False,
         dtd_validation=False,
         huge_tree=False,
+        collect_ids=False,
         remove_comments=True,
         remove_pis=True,
     )
