@@ -176,6 +176,12 @@ feeds = Table(
         sqlite_where=text("owner_id IS NOT NULL"),
         postgresql_where=text("owner_id IS NOT NULL"),
     ),
+    Index(
+        "ix_feeds_without_icon",
+        "id",
+        sqlite_where=text("icon_checked_at IS NULL"),
+        postgresql_where=text("icon_checked_at IS NULL"),
+    ),
     sqlite_autoincrement=True,
 )
 

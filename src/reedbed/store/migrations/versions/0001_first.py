@@ -134,6 +134,14 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index(
+        "ix_feeds_without_icon",
+        "feeds",
+        ["id"],
+        unique=False,
+        sqlite_where=sa.text("icon_checked_at IS NULL"),
+        postgresql_where=sa.text("icon_checked_at IS NULL"),
+    )
+    op.create_index(
         "uq_feeds_private_url",
         "feeds",
         ["owner_id", "url"],
