@@ -1,4 +1,4 @@
-"""A crawl in hand: a runtime on any database, a clock that can be moved, feeds with followers, checks on demand."""
+"""A crawl in hand: any database, a clock that can be moved, feeds with followers, checks on demand."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,6 +1,7 @@
 """A feed is checked: fetch without a transaction, decide, hand what was found to the writer."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -9,8 +10,10 @@ from reedbed.domain.checks import Terms, after_failure, after_unchanged
 from reedbed.domain.due import DueFeed
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Throttled
+from reedbed.domain.hints import Hint
 from reedbed.domain.schedule import Bounds
 from reedbed.domain.verdicts import SIGHTINGS_TO_MOVE
+from reedbed.services import refresh_progress
 from reedbed.services.findings import Finding
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh_news import Check, body_hash, read_document
@@ -59,6 +62,28 @@ async def refresh_now(runtime: Runtime, feed_id: int) -> RefreshReport | None:
         return None
     async with OutcomeWriter(runtime) as writer:
         return await refresh_feed(runtime, due, writer)
+
+
+async def request_refresh(
+    runtime: Runtime, feed_ids: Sequence[int], *, user_id: int | None = None
+) -> list[int]:
+    """Put these feeds before the schedule, though never before a running Retry-After; which ones were.
+
+    Stopped feeds come back, disabled ones do not. When a user asks for several, hints tell the progress.
+    """
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        asked = await fetch_state.ask(tx, feed_ids, now)
+        if user_id is not None and len(asked) > 1:
+            await refresh_progress.follow(tx, asked, user_id, now)
+    if asked:
+        await wake_worker(runtime)
+    return asked
+
+
+async def wake_worker(runtime: Runtime) -> None:
+    """Something is due now: a worker need not sleep until it looks by itself."""
+    await runtime.bus.publish(Hint("wake"))
 
 
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:

@@ -3,8 +3,20 @@
 import asyncio
 
 from reedbed.services.runtime import Runtime
+from reedbed.worker.chores import find_icons, sweep
+from reedbed.worker.fetch import fetch_due_feeds
+from reedbed.worker.jobs import run_jobs
 
 
 async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run every loop; after `stop`, give what is in hand `grace` seconds to finish."""
-    await stop.wait()
+    chores = [asyncio.create_task(sweep(runtime, stop)), asyncio.create_task(find_icons(runtime, stop))]
+    try:
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))
+            loops.create_task(run_jobs(runtime, stop, grace=grace))
+    finally:
+        # What they do can be broken off anywhere and is taken up again.
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)

@@ -1,0 +1,117 @@
+"""Jobs: asked for by a request, run by a worker, followed by hints.
+
+A handler does its work in short transactions, may be run again after a crash, and answers `Done` or `Later`.
+`job_kinds` is the table of them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from reedbed.domain.errors import ReedbedError, Unavailable
+from reedbed.domain.hints import Hint
+from reedbed.domain.times import MINUTE, SECOND, Instant
+from reedbed.services.runtime import Runtime
+from reedbed.store import jobs
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+LEASE = 2 * MINUTE
+MOST_ATTEMPTS = 5
+_RETRY = 10 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    report: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not finished; call again at this moment."""
+
+    at: Instant
+
+
+Handler = Callable[[Runtime, Job], Awaitable[Done | Later]]
+
+
+async def enqueue(
+    runtime: Runtime, kind: str, payload: Mapping[str, Any], *, user_id: int | None = None
+) -> int:
+    async with runtime.db.write() as tx:
+        job_id = await jobs.add(tx, kind, payload, now=runtime.now(), user_id=user_id)
+    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    return job_id
+
+
+async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        claimed = await jobs.claim(tx, kinds, runtime.name, now, now + LEASE)
+    return claimed[0] if claimed else None
+
+
+async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
+    """Run a claimed job to its end and write down what became of it."""
+    beating = asyncio.create_task(_beat(runtime, job))
+    try:
+        outcome = await handler(runtime, job)
+    except Unavailable:
+        raise
+    except Exception as error:
+        await _note_failure(runtime, job, error)
+    else:
+        await _note_outcome(runtime, job, outcome)
+    finally:
+        beating.cancel()
+
+
+async def note_progress(
+    runtime: Runtime, job: Job, done: int, total: int, report: Mapping[str, Any] | None = None
+) -> None:
+    """Keep how far a job is and tell its user's pages."""
+    share = done / total if total else 1.0
+    async with runtime.db.write() as tx:
+        await jobs.note(tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})})
+    await announce(runtime, job, done, total)
+
+
+async def announce(runtime: Runtime, job: Job, done: int, total: int) -> None:
+    data = {"job": str(job.id), "kind": job.kind, "done": done, "total": total}
+    await runtime.bus.publish(Hint("progress", user_id=job.user_id, data=data))
+
+
+async def _beat(runtime: Runtime, job: Job) -> None:
+    while True:
+        await asyncio.sleep(LEASE / 3 / SECOND)
+        try:
+            async with runtime.db.write() as tx:
+                await jobs.renew(tx, job.id, runtime.name, runtime.now() + LEASE)
+        except Unavailable as error:
+            log.warning("a job's lease could not be renewed", job=job.id, error=error.message)
+
+
+async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> None:
+    async with runtime.db.write() as tx:
+        if isinstance(outcome, Done):
+            await jobs.finish(tx, job.id, runtime.name, runtime.now(), outcome.report)
+        else:
+            await jobs.forgive(tx, job.id, runtime.name, job.attempts - 1)
+            await jobs.put_off(tx, job.id, runtime.name, outcome.at)
+
+
+async def _note_failure(runtime: Runtime, job: Job, error: Exception) -> None:
+    final = isinstance(error, ReedbedError) or job.attempts >= MOST_ATTEMPTS
+    log.error("a job failed", job=job.id, kind=job.kind, attempt=job.attempts, exc_info=error)
+    message = error.message if isinstance(error, ReedbedError) else "Something went wrong. Try again."
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        if final:
+            await jobs.finish(tx, job.id, runtime.name, now, {"error": message}, failed=True)
+        else:
+            await jobs.put_off(tx, job.id, runtime.name, now + _RETRY * job.attempts)

@@ -1,0 +1,53 @@
+"""Small files in the database, each once: icons, cached images, parts of mails."""
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.times import Instant
+from reedbed.store.database import Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import blobs, feeds
+
+_KEEP = Statement(
+    insert(blobs).on_conflict_do_nothing(index_elements=["hash"]).returning(blobs.c.id),
+    columns=["hash", "media_type", "data", "created_at"],
+)
+_BY_HASH = Statement(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")))
+_READ = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")))
+_WITHOUT_ICON = Statement(
+    select(feeds.c.id, feeds.c.site_url, feeds.c.icon_url)
+    .where(
+        feeds.c.deleted_at.is_(None),
+        feeds.c.kind == "web",
+        feeds.c.title != "",
+        feeds.c.icon_checked_at.is_(None),
+    )
+    .order_by(feeds.c.id)
+    .limit(bindparam("most"))
+)
+_SET_ICON = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(icon_id=bindparam("blob_id"), icon_checked_at=bindparam("now"))
+)
+
+
+async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) -> int:
+    """Store these bytes, or find them stored; `digest` tells them apart."""
+    made = await tx.value(_KEEP, {"hash": digest, "media_type": media_type, "data": data, "created_at": now})
+    return made if made is not None else await tx.value(_BY_HASH, {"hash": digest})
+
+
+async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
+    """Media type and bytes."""
+    row = await tx.one(_READ, {"id": blob_id})
+    return None if row is None else (row[0], bytes(row[1]))
+
+
+async def feeds_without_icon(tx: Tx, most: int) -> list[tuple[int, str | None, str | None]]:
+    """Fetched feeds never looked at for an icon: id, site and the icon they name."""
+    return [(row[0], row[1], row[2]) for row in await tx.all(_WITHOUT_ICON, {"most": most})]
+
+
+async def set_icon(tx: Tx, feed_id: int, blob_id: int | None, now: Instant) -> None:
+    await tx.run(_SET_ICON, {"feed_id": feed_id, "blob_id": blob_id, "now": now})

@@ -1,0 +1,68 @@
+"""Loops that one process runs for all: sweeping, and icons at the crawl's leisure."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+
+from reedbed.domain.errors import Unavailable
+from reedbed.services.icons import fetch_missing_icons
+from reedbed.services.leases import while_alone
+from reedbed.services.runtime import Runtime
+from reedbed.services.sweeping import CHORES
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = 60.0
+ICON_SECONDS = 20.0
+ICONS_AT_A_TIME = 20
+
+
+async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _sweep_once(runtime))
+
+
+async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _some_icons(runtime, stop))
+
+
+async def _every(
+    seconds: float,
+    runtime: Runtime,
+    stop: asyncio.Event,
+    name: str,
+    work: Callable[[], Awaitable[None]],
+) -> None:
+    while not await _stopped_within(stop, seconds):
+        try:
+            await while_alone(runtime, name, work)
+        except Unavailable as error:
+            log.warning("a chore waits for the database", chore=name, error=error.message)
+        except Exception:
+            log.exception("a chore failed", chore=name)
+
+
+async def _sweep_once(runtime: Runtime) -> None:
+    for name, chore in CHORES.items():
+        try:
+            removed = await chore(runtime)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("sweeping failed", what=name)
+        else:
+            if removed:
+                log.info("swept", what=name, removed=removed)
+
+
+async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+    while not stop.is_set() and await fetch_missing_icons(runtime, most=ICONS_AT_A_TIME):
+        pass
+
+
+async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    return stop.is_set()

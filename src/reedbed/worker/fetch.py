@@ -1,0 +1,152 @@
+"""The fetch loop: takes due feeds in hand, keeps so many in flight, sleeps until the next is due."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from reedbed.domain.due import DueFeed
+from reedbed.domain.errors import Unavailable
+from reedbed.domain.times import SECOND
+from reedbed.services import crawl
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import note_breakdown, refresh_feed
+from reedbed.services.runtime import Runtime
+from reedbed.worker.lanes import Lanes
+
+log = structlog.get_logger()
+
+LONGEST_NAP = 3.0
+SHORTEST_NAP = 0.05
+AFTER_TROUBLE = 2.0
+LEAST_BATCH = 50
+MOST_IN_LANES = 2_000
+"""Feeds in hand that wait for their hosts; beyond, others are not even looked for."""
+
+
+async def fetch_due_feeds(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+    """Until told to stop; then finish what is in flight within `grace` seconds and put the rest back."""
+    async with OutcomeWriter(runtime) as writer:
+        loop = FetchLoop(runtime, writer)
+        async with _waking(runtime, loop.wake):
+            await loop.run(stop)
+        await loop.finish(grace)
+
+
+class FetchLoop:
+    def __init__(self, runtime: Runtime, writer: OutcomeWriter) -> None:
+        self._runtime = runtime
+        self._writer = writer
+        self._most = runtime.fetching.concurrency
+        self._slots = asyncio.Semaphore(self._most)
+        self._lanes = Lanes(runtime)
+        self._in_hand: dict[asyncio.Task[None], DueFeed] = {}
+        self._fetching: set[int] = set()
+        self._more_due = True
+        self.wake = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        stopping = asyncio.create_task(stop.wait())
+        stopping.add_done_callback(lambda _: self.wake.set())
+        try:
+            while not stop.is_set():
+                self.wake.clear()
+                try:
+                    nap = await self._take_more()
+                except Unavailable as error:
+                    log.warning("the crawl waits for the database", error=error.message)
+                    nap = AFTER_TROUBLE
+                await self._sleep(nap)
+        finally:
+            stopping.cancel()
+
+    async def finish(self, grace: float) -> None:
+        unstarted = [task for task, due in self._in_hand.items() if due.id not in self._fetching]
+        unfinished = {due.id for due in self._in_hand.values()}
+        running = [task for task in self._in_hand if task not in unstarted]
+        for task in unstarted:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=grace)
+        rest = [task for task in self._in_hand if not task.done()]
+        unfinished &= {due.id for due in self._in_hand.values()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        with suppress(Unavailable):
+            await crawl.release(self._runtime, sorted(unfinished))
+
+    async def _take_more(self) -> float | None:
+        """Fill up what is in hand; how long to sleep after it; None: until a feed is done."""
+        busy = len(self._in_hand) - self._lanes.waiting
+        limit = max(LEAST_BATCH, 5 * self._most) - busy
+        if busy > self._most or self._lanes.waiting >= MOST_IN_LANES:
+            self._more_due = True
+            return None
+        claimed = await crawl.claim(self._runtime, limit=limit, per_host=self._lanes.longest)
+        await self._start(claimed)
+        self._more_due = len(claimed) == limit
+        return None if self._more_due else await self._until_next_due()
+
+    async def _start(self, claimed: list[DueFeed]) -> None:
+        late: list[tuple[int, int]] = []
+        for due in claimed:
+            turn = self._lanes.too_late(due.host)
+            if turn is not None:
+                late.append((due.id, turn))
+                continue
+            task = asyncio.create_task(self._check(due))
+            self._in_hand[task] = due
+            task.add_done_callback(self._done)
+            # Lets the task join its lane, so that the next feed of this host sees it there.
+            if self._runtime.fetching.host_delay:
+                await asyncio.sleep(0)
+        if late:
+            await crawl.give_back(self._runtime, late)
+
+    async def _check(self, due: DueFeed) -> None:
+        try:
+            async with self._lanes.turn(due.host), self._slots:
+                self._fetching.add(due.id)
+                await refresh_feed(self._runtime, due, self._writer)
+        except Unavailable as error:
+            log.warning("a feed waits for the database", feed=due.id, error=error.message)
+        except Exception:
+            log.exception("a check broke down", feed=due.id, url=due.url)
+            note_breakdown(self._runtime, due, self._writer)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        due = self._in_hand.pop(task)
+        self._fetching.discard(due.id)
+        if self._more_due and len(self._in_hand) - self._lanes.waiting <= self._most:
+            self.wake.set()
+
+    async def _until_next_due(self) -> float:
+        at = await crawl.next_due(self._runtime)
+        if at is None:
+            return LONGEST_NAP
+        return min(max((at - self._runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
+
+    async def _sleep(self, seconds: float | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wake.wait()
+
+
+@asynccontextmanager
+async def _waking(runtime: Runtime, wake: asyncio.Event) -> AsyncGenerator[None]:
+    """Within, every hint that something is due sets `wake`."""
+
+    async def hear() -> None:
+        with runtime.bus.listen() as listener:
+            async for hint in listener:
+                if hint.topic in ("wake", "resync"):
+                    wake.set()
+
+    hearing = asyncio.create_task(hear())
+    try:
+        yield
+    finally:
+        hearing.cancel()
+        await asyncio.gather(hearing, return_exceptions=True)

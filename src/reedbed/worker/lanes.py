@@ -1,0 +1,79 @@
+"""One lane for each host: two requests at a time, one start per `host_delay`, across all workers."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from reedbed.domain.pacing import DEFAULT_IN_FLIGHT
+from reedbed.domain.times import SECOND, Instant
+from reedbed.services.runtime import Runtime
+
+LONGEST = 30
+"""Feeds that wait in one lane; more are given back with the time of their turn."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(DEFAULT_IN_FLIGHT))
+    users: int = 0
+    given_back: int = 0
+
+
+class Lanes:
+    """With a `host_delay` of 0 there are none, and every feed goes at once."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._delay = runtime.fetching.host_delay
+        self._lanes: dict[str, _Lane] = {}
+        self.waiting = 0
+        """Feeds that wait for their host, and so for nothing of ours."""
+
+    @property
+    def longest(self) -> int:
+        return LONGEST if self._delay else 1_000_000
+
+    def too_late(self, host: str) -> Instant | None:
+        """The moment to come back for a feed that would wait too long in its lane."""
+        lane = self._lanes.get(host)
+        if not self._delay or lane is None or lane.users < LONGEST:
+            return None
+        lane.given_back += 1
+        return self._runtime.now() + (lane.users + lane.given_back) * self._delay
+
+    @asynccontextmanager
+    async def turn(self, host: str) -> AsyncGenerator[None]:
+        if not self._delay:
+            yield
+            return
+        lane = self._lanes.setdefault(host, _Lane())
+        lane.users += 1
+        try:
+            await self._wait(lane, host)
+            try:
+                yield
+            finally:
+                lane.gate.release()
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[host]
+
+    async def _wait(self, lane: _Lane, host: str) -> None:
+        self.waiting += 1
+        try:
+            await lane.gate.acquire()
+            try:
+                await self._sleep_until_turn(host)
+            except BaseException:
+                lane.gate.release()
+                raise
+        finally:
+            self.waiting -= 1
+
+    async def _sleep_until_turn(self, host: str) -> None:
+        now = self._runtime.now()
+        at = await self._runtime.pacer.reserve(host, now, self._delay)
+        if at > now:
+            await asyncio.sleep((at - now) / SECOND)
