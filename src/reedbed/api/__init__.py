@@ -2,10 +2,10 @@
 
 from fastapi import FastAPI
 
-from reedbed.api import events, folders, health, opml, subscriptions
+from reedbed.api import events, feeds, folders, health, opml, subscriptions
 
 
 def register(app: FastAPI) -> None:
     """Put the API's doors on the application."""
-    for part in (health, events, folders, subscriptions, opml):
+    for part in (health, events, feeds, folders, subscriptions, opml):
         app.include_router(part.router)

@@ -21,3 +21,5 @@ class Discovery:
 
     candidates: tuple[Candidate, ...] = ()
     reason: str | None = None
+    unreachable: bool = False
+    """The site did not answer well just now, so that nobody can say whether there is a feed."""

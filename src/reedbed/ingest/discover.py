@@ -48,7 +48,7 @@ async def discover(fetcher: Fetcher, text: str, *, pause: float = _PAUSE_SECONDS
         async with asyncio.timeout(_TOTAL_SECONDS):
             return await _Search(fetcher, pause).run(addresses)
     except TimeoutError:
-        return Discovery(reason=_TOO_SLOW)
+        return Discovery(reason=_TOO_SLOW, unreachable=True)
 
 
 def looks_like_feed(body: bytes) -> bool:
@@ -88,7 +88,7 @@ class _Search:
             found = await self._try(likely_feeds(address))
             if found is not None:
                 return Discovery((found,))
-        return Discovery(reason=getattr(outcome, "message", _NOTHING))
+        return Discovery(reason=getattr(outcome, "message", _NOTHING), unreachable=_may_heal(outcome))
 
     async def _from_page(self, page: Fetched) -> Discovery:
         html = decode_page(page.body, page.content_type)
@@ -118,6 +118,17 @@ class _Search:
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:
                 return Candidate(feed.url, feed.title or guess.title, feed.type, guess.source)
         return None
+
+
+def _may_heal(outcome: Outcome) -> bool:
+    """A server in trouble may answer tomorrow; an address we must not ask, or that is gone, will not."""
+    match outcome:
+        case Throttled():
+            return True
+        case Failed():
+            return outcome.kind != "permanent_error" or outcome.status is not None
+        case _:
+            return False
 
 
 async def _as_feed(outcome: Fetched, address: str) -> Candidate | None:

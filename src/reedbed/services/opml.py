@@ -12,6 +12,7 @@ from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.urls import feed_address
 from reedbed.ingest.opml import read_opml, write_opml
 from reedbed.services.folders import find_or_create_path
+from reedbed.services.refresh import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import Wish, follow_address
 from reedbed.store import events, folders, subscriptions
@@ -68,7 +69,7 @@ async def _import_some(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]
                 skipped += 1
             except ReedbedError as error:
                 problems.append(ImportProblem(line.outline.title, line.outline.xml_url or "", error.message))
-    await runtime.bus.publish(Hint("wake", data={"what": "fetch"}))
+    await wake_worker(runtime)
     return ImportReport(imported, skipped, tuple(problems))
 
 

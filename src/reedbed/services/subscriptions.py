@@ -11,7 +11,7 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.domain.urls import feed_address, feed_name, is_private_address
 from reedbed.ingest.discover import discover
 from reedbed.services.credentials import split_credentials
-from reedbed.services.refresh import request_refresh
+from reedbed.services.refresh import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, feeds, fetch_state, folders, subscriptions, unread
 from reedbed.store.database import Tx
@@ -222,4 +222,4 @@ async def _check_folder(tx: Tx, user_id: int, folder_id: int | None) -> None:
 
 async def _announce(runtime: Runtime, user_id: int) -> None:
     await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
-    await runtime.bus.publish(Hint("wake", data={"what": "fetch"}))
+    await wake_worker(runtime)

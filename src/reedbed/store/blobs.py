@@ -1,12 +1,12 @@
 """Small files in the database, each once: icons, cached images, parts of mails."""
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
-from reedbed.store.tables import blobs, feeds
+from reedbed.store.tables import blobs, feeds, subscriptions
 
 _KEEP = Statement(
     insert(blobs).on_conflict_do_nothing(index_elements=["hash"]).returning(blobs.c.id),
@@ -14,6 +14,18 @@ _KEEP = Statement(
 )
 _BY_HASH = Statement(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")))
 _READ = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")))
+_ICON = Statement(
+    select(blobs.c.media_type, blobs.c.data).where(
+        blobs.c.id == bindparam("id"),
+        exists()
+        .where(
+            feeds.c.icon_id == blobs.c.id,
+            subscriptions.c.feed_id == feeds.c.id,
+            subscriptions.c.user_id == bindparam("user_id"),
+        )
+        .correlate(blobs),
+    )
+)
 _WITHOUT_ICON = Statement(
     select(feeds.c.id, feeds.c.site_url, feeds.c.icon_url)
     .where(
@@ -41,6 +53,12 @@ async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) 
 async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
     """Media type and bytes."""
     row = await tx.one(_READ, {"id": blob_id})
+    return None if row is None else (row[0], bytes(row[1]))
+
+
+async def icon(tx: Tx, user_id: int, blob_id: int) -> tuple[str, bytes] | None:
+    """Media type and bytes, if it is the icon of a feed this user follows or followed."""
+    row = await tx.one(_ICON, {"id": blob_id, "user_id": user_id})
     return None if row is None else (row[0], bytes(row[1]))
 
 

@@ -43,6 +43,11 @@ _ENABLE = Statement(
     update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=true(), deleted_at=null())
 )
 _DISABLE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=false()))
+_SET_CREDENTIALS = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(username=bindparam("name"), password=bindparam("secret"))
+)
 _DELETE = Statement(delete(feeds).where(feeds.c.id == bindparam("feed_id")))
 
 
@@ -109,6 +114,10 @@ async def move(tx: Tx, feed_id: int, url: str) -> None:
 async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> bool:
     """False if there is no such feed."""
     return await tx.run(_ENABLE if enabled else _DISABLE, {"feed_id": feed_id}) == 1
+
+
+async def set_credentials(tx: Tx, feed_id: int, username: str | None, password: str | None) -> None:
+    await tx.run(_SET_CREDENTIALS, {"feed_id": feed_id, "name": username, "secret": password})
 
 
 async def remove(tx: Tx, feed_id: int) -> bool:

@@ -1,0 +1,101 @@
+"""Looking at a feed before following it."""
+
+import asyncio
+from dataclasses import dataclass
+
+from reedbed.domain.discovery import Discovery
+from reedbed.domain.errors import Invalid
+from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.domain.fetching import Fetched, FetchRequest
+from reedbed.domain.times import Instant
+from reedbed.domain.urls import feed_address
+from reedbed.ingest.clean import clean_html
+from reedbed.ingest.discover import discover
+from reedbed.ingest.parse import parse_safely
+from reedbed.ingest.text import digest_content
+from reedbed.services.credentials import split_credentials
+from reedbed.services.runtime import Runtime
+from reedbed.store import feeds, subscriptions
+
+LATEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewEntry:
+    title: str
+    url: str | None
+    published: Instant | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPreview:
+    url: str
+    title: str
+    description: str | None
+    site_url: str | None
+    language: str | None
+    entries: tuple[PreviewEntry, ...]
+    total: int
+    subscription_id: int | None
+    """Set when the user follows it already."""
+
+
+async def find_feeds(runtime: Runtime, text: str) -> Discovery:
+    """The feeds behind whatever somebody typed."""
+    return await discover(runtime.fetcher, text)
+
+
+async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
+    """What following this address would bring. Raises `Invalid` in plain words when it is no feed."""
+    address = await _feed_behind(runtime, url)
+    parsed = await _read(runtime, address)
+    entries = await asyncio.to_thread(_latest, parsed)
+    return FeedPreview(
+        url=address,
+        title=parsed.title or address,
+        description=parsed.description,
+        site_url=parsed.site_url,
+        language=parsed.language,
+        entries=entries,
+        total=len(parsed.entries),
+        subscription_id=await _followed_as(runtime, user_id, address),
+    )
+
+
+async def _feed_behind(runtime: Runtime, url: str) -> str:
+    address = feed_address(url)
+    found = await discover(runtime.fetcher, address)
+    if not found.candidates:
+        raise Invalid(found.reason or "No feed was found at this address.", field="url")
+    return found.candidates[0].url
+
+
+async def _read(runtime: Runtime, address: str) -> ParsedFeed:
+    known = split_credentials(address)
+    outcome = await runtime.fetcher.fetch(
+        FetchRequest(known.url, username=known.username, password=known.password)
+    )
+    if not isinstance(outcome, Fetched):
+        raise Invalid(getattr(outcome, "message", "The feed could not be read."), field="url")
+    parsed = await parse_safely(outcome.body, content_type=outcome.content_type, url=outcome.url)
+    if isinstance(parsed, NotAFeed):
+        raise Invalid(parsed.reason, field="url")
+    return parsed
+
+
+async def _followed_as(runtime: Runtime, user_id: int, address: str) -> int | None:
+    async with runtime.db.read() as tx:
+        feed_id = await feeds.by_url(tx, address) or await feeds.by_url(tx, address, user_id)
+        known = await subscriptions.by_feed(tx, user_id, feed_id) if feed_id else None
+    return known[0] if known and known[1] else None
+
+
+def _latest(parsed: ParsedFeed) -> tuple[PreviewEntry, ...]:
+    newest = sorted(parsed.entries, key=lambda entry: entry.published or 0, reverse=True)[:LATEST]
+    return tuple(_entry(entry) for entry in newest)
+
+
+def _entry(entry: ParsedEntry) -> PreviewEntry:
+    content = clean_html(entry.summary or entry.content, entry.url)
+    return PreviewEntry(entry.title, entry.url, entry.published, digest_content(content).preview)
