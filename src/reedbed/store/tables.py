@@ -383,7 +383,7 @@ unread = Table(
     Column("entry_id", Id, primary_key=True, autoincrement=False),
     Column("feed_id", Id, nullable=False),
     _flag("kept"),  # marked unread by hand: alive even below the mark
-    Index("ix_unread_feed", "user_id", "feed_id", "sort_at", "entry_id"),
+    Index("ix_unread_feed", "user_id", "feed_id", "sort_at", "entry_id", "kept"),
     Index("uq_unread_entry", "user_id", "entry_id", unique=True),
     Index(
         "ix_unread_kept", "user_id", "entry_id", sqlite_where=text("kept = 1"), postgresql_where=text("kept")

@@ -56,7 +56,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("user_id", "sort_at", "entry_id", name=op.f("pk_unread")),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_unread_feed", "unread", ["user_id", "feed_id", "sort_at", "entry_id"], unique=False)
+    op.create_index(
+        "ix_unread_feed", "unread", ["user_id", "feed_id", "sort_at", "entry_id", "kept"], unique=False
+    )
     op.create_index(
         "ix_unread_kept",
         "unread",
