@@ -42,7 +42,7 @@ def test_documents_made_to_hurt_are_refused_at_once(document: str, reason: str) 
 
 
 def test_tags_within_cdata_and_comments_do_not_count() -> None:
-    nested = "<div>" * 150
+    nested = "<div>" * 250
     assert item(f"<description><![CDATA[{nested}]]></description><!-- {nested} -->").content == nested
 
 
@@ -88,3 +88,7 @@ def _day(n: int) -> str:
 )  # fmt: skip
 def test_every_field_has_its_bound(markup: Callable[[], str], length: Callable[[object], bool]) -> None:
     assert length(item(markup()))
+
+
+def test_many_elements_that_close_themselves_are_not_deep() -> None:
+    assert item("<category term='a'/>" * 300 + "<title>x</title>").title == "x"

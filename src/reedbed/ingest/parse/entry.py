@@ -83,7 +83,7 @@ def _finished(draft: Draft) -> ParsedEntry:
 
 def _with_absolute_links(draft: Draft, markup: str, url: str | None) -> str:
     """Relative to `xml:base`, else to the entry's own page, else to the feed."""
-    if may_hold_relative(markup):
+    if "<" in markup and may_hold_relative(markup):
         context = draft.context
         own = context.own_base(draft.element if draft.content_element is None else draft.content_element)
         markup = resolved_markup(markup, own or (url if url and is_absolute(url) else context.base))
@@ -145,9 +145,9 @@ def _identity(text: str) -> str | None:
 
 
 def _on_guid(draft: Draft, element: Element) -> None:
-    text = text_of(element)
-    permalink = element.get("isPermaLink") or element.get("ispermalink") or "true"
-    draft.guid_is_link = permalink.lower() == "true"
+    text = (element.text or "").strip()
+    permalink = element.get("isPermaLink") or element.get("ispermalink")
+    draft.guid_is_link = permalink is None or permalink.lower() == "true"
     if text and draft.guid_is_link and ":" not in text and draft.context.own_base(element):
         text = draft.context.address(text, element) or text
     draft.guid = _identity(text) or draft.guid
@@ -156,7 +156,9 @@ def _on_guid(draft: Draft, element: Element) -> None:
 def _on_link(draft: Draft, element: Element) -> None:
     href = element.get("href")
     if href is None:
-        text = text_of(element).replace("&amp;", "&")
+        text = (element.text or "").strip()
+        if "&amp;" in text:
+            text = text.replace("&amp;", "&")
         draft.link = draft.context.address(text, element) or draft.link
         return
     rel = (element.get("rel") or "alternate").lower()

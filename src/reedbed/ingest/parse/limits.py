@@ -3,7 +3,7 @@
 MAX_BYTES = 10_000_000
 """After unpacking, as the fetcher's own cap."""
 
-MAX_DEPTH = 100
+MAX_DEPTH = 200
 MAX_ATTRIBUTES = 200
 """On one element."""
 MAX_TAGS = 300_000

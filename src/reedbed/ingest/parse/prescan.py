@@ -1,13 +1,16 @@
 """A look at the bytes before the XML parser sees them: cheap for honest feeds, exact for the rest."""
 
 import re
+from itertools import accumulate
+from operator import itemgetter
 
 from reedbed.ingest.parse.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TAGS
 
 _SLASH = ord("/")
-_NAME_START = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:") | frozenset(
-    range(128, 256)
-)
+_NAME_START = re.compile(rb"[A-Za-z_:\x80-\xff]")
+# How each first byte after a `<` changes the depth.
+_STEPS = [-1 if byte == _SLASH else int(bool(_NAME_START.match(bytes([byte])))) for byte in range(256)]
+_first_byte = itemgetter(0)
 _TAG = re.compile(rb"[^\"'>]*+(?:\"[^\"]*+\"[^\"'>]*+|'[^']*+'[^\"'>]*+)*+")
 # A tag with more attributes than allowed is at least this long: `a=""` and a space for each.
 _LONG_TAG = MAX_ATTRIBUTES * 5
@@ -22,20 +25,24 @@ def suspicion(document: bytes) -> str | None:
     pieces = _without_hidden(document).split(b"<", MAX_TAGS)
     if len(pieces) > MAX_TAGS:
         return "it holds too many elements"
-    depth = 0
-    for piece in pieces:
-        first = piece[0] if piece else 0
-        if first == _SLASH:
-            depth -= 1
-        elif first in _NAME_START:
-            if len(piece) > _LONG_TAG and _has_too_many_attributes(piece):
-                return "one of its elements carries too many attributes"
-            end = piece.find(b">")
-            if end < 1 or piece[end - 1] != _SLASH:
-                depth += 1
-                if depth > MAX_DEPTH:
-                    return "its elements are nested too deeply"
+    if any(_has_too_many_attributes(piece) for piece in pieces if len(piece) > _LONG_TAG):
+        return "one of its elements carries too many attributes"
+    # Elements that close themselves count as left open at first: that overstates the depth, and is cheap.
+    if (
+        _deepest(pieces) > MAX_DEPTH
+        and _deepest([one for one in pieces if not _closes_itself(one)]) > MAX_DEPTH
+    ):
+        return "its elements are nested too deeply"
     return None
+
+
+def _deepest(pieces: list[bytes]) -> int:
+    return max(accumulate(map(_STEPS.__getitem__, map(_first_byte, filter(None, pieces)))), default=0)
+
+
+def _closes_itself(piece: bytes) -> bool:
+    end = piece.find(b">")
+    return end > 0 and piece[end - 1] == _SLASH
 
 
 def _without_hidden(document: bytes) -> bytes:
