@@ -81,6 +81,8 @@ class MisbehavingServer:
     asked: list[Asked] = field(default_factory=list)
     connections: int = 0
     port: int = 0
+    script: bytes = b""
+    """What `scripted` says."""
 
     def url(self, path: str, host: str | None = None) -> str:
         scheme = "https" if self.ssl_context else "http"
@@ -751,3 +753,8 @@ async def redirect_several(exchange: Exchange) -> None:
 async def says_closed_then_more(exchange: Exchange) -> None:
     await exchange.answer(headers=("Connection: close",))
     await exchange.send(b"x" * 1000)
+
+
+@behaviour
+async def scripted(exchange: Exchange) -> None:
+    await exchange.send(exchange.server.script)

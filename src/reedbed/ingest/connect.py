@@ -22,9 +22,9 @@ _KEEPALIVE_SECONDS = 10.0
 _MAX_INTERIM_ANSWERS = 16
 _MAX_HEADER_BYTES = 32 * 1024
 _MAX_HEADERS = 200
-# Chunk headers may outweigh small chunks; beyond this the framing is the attack.
-_WIRE_FACTOR = 4
-_WIRE_SLACK = 1024 * 1024
+# What a whole answer may need besides its body, and how many times its body beyond that.
+_FRAMING_BYTES = 512 * 1024
+_FRAMING_FACTOR = 3
 
 
 def guarded_session(
@@ -33,7 +33,6 @@ def guarded_session(
     resolver: AbstractResolver | None = None,
     connections: int = 100,
     idle_timeout: float = 20.0,
-    max_bytes: int = 10 * 1024 * 1024,
     ssl_context: SSLContext | None = None,
 ) -> ClientSession:
     """A client session behind the guard: no cookies, no proxies from the environment, bounded headers.
@@ -41,15 +40,8 @@ def guarded_session(
     Bodies arrive as they were sent; whoever reads one counts and unpacks it (see `body`), and sets an
     end to the whole with `asyncio.timeout`.
     """
-    connector = guarded_connector(
-        guard,
-        resolver=resolver,
-        limit=connections,
-        max_wire_bytes=_WIRE_FACTOR * max_bytes + _WIRE_SLACK,
-        ssl_context=ssl_context,
-    )
     return ClientSession(
-        connector=connector,
+        connector=guarded_connector(guard, resolver=resolver, limit=connections, ssl_context=ssl_context),
         cookie_jar=DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
@@ -65,17 +57,10 @@ def guarded_connector(
     *,
     resolver: AbstractResolver | None = None,
     limit: int = 100,
-    max_wire_bytes: int = 64 * 1024 * 1024,
     ssl_context: SSLContext | None = None,
 ) -> TCPConnector:
     """A connector that reaches only what the guard leaves open. Call it inside the running loop."""
-    return _GuardedConnector(
-        guard,
-        resolver or SystemResolver(),
-        limit=limit,
-        max_wire_bytes=max_wire_bytes,
-        ssl_context=ssl_context,
-    )
+    return _GuardedConnector(guard, resolver or SystemResolver(), limit=limit, ssl_context=ssl_context)
 
 
 class SystemResolver(AbstractResolver):
@@ -139,13 +124,7 @@ class GuardedResolver(AbstractResolver):
 
 class _GuardedConnector(TCPConnector):
     def __init__(
-        self,
-        guard: Guard,
-        resolver: AbstractResolver,
-        *,
-        limit: int,
-        max_wire_bytes: int,
-        ssl_context: SSLContext | None,
+        self, guard: Guard, resolver: AbstractResolver, *, limit: int, ssl_context: SSLContext | None
     ) -> None:
         # aiohttp's own annotation of socket_factory is incomplete.
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
@@ -155,7 +134,7 @@ class _GuardedConnector(TCPConnector):
             keepalive_timeout=_KEEPALIVE_SECONDS,
             ssl=ssl_context or True,
         )
-        self._factory = partial(_ImpatientHandler, max_wire_bytes, loop=self._loop)
+        self._factory = partial(_ImpatientHandler, loop=self._loop)
         self._lookup = resolver
 
     async def close(self, *, abort_ssl: bool = False) -> None:
@@ -171,18 +150,17 @@ def _checked_socket(guard: Guard, info: _AddrInfo) -> socket.socket:
 
 class _ImpatientHandler(ResponseHandler):
     """Ends what the HTTP parser would read for as long as it comes and no reader of the body ever sees:
-    floods of 1xx answers, chunk extensions and trailers."""
+    floods of 1xx answers, headers, chunk extensions, trailers, and bodies in chunks of one byte."""
 
-    def __init__(self, max_wire_bytes: int, *, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._max_wire_bytes = max_wire_bytes
         self._wire_bytes = 0
         self._interim_answers = 0
 
     def data_received(self, data: bytes) -> None:
         self._wire_bytes += len(data)
-        if self._wire_bytes > self._max_wire_bytes:
-            self._give_up("Too many bytes")
+        if self._wire_bytes > _FRAMING_BYTES and self._is_mostly_framing():
+            self._give_up("More framing than content")
         else:
             super().data_received(data)
 
@@ -195,6 +173,10 @@ class _ImpatientHandler(ResponseHandler):
             super().feed_data(data, size)
         elif self._exception is None:
             self._give_up("Too many interim answers")
+
+    def _is_mostly_framing(self) -> bool:
+        content = self._payload.total_bytes if self._payload is not None else 0
+        return self._wire_bytes > _FRAMING_BYTES + _FRAMING_FACTOR * content
 
     def _give_up(self, reason: str) -> None:
         error = BadHttpMessage(reason)

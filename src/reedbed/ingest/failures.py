@@ -6,6 +6,7 @@ import socket
 import ssl
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
 from reedbed.domain.fetching import Failed
 from reedbed.ingest.body import OverLimit, Undecodable
@@ -14,6 +15,12 @@ from reedbed.ingest.guard import AddressRefused
 PERMANENT = "permanent_error"
 UNAUTHORIZED = "unauthorized"
 TEMPORARY = "temporary_error"
+
+WITHOUT_DOCUMENT = {
+    204: "The server answered that there is no content (204).",
+    205: "The server answered that there is no content (205).",
+    206: "The server sent only a part of the document (206).",
+}
 
 _MEGABYTE = 1024 * 1024
 
@@ -71,6 +78,23 @@ def describe(error: BaseException, host: str, *, limit: int, idle: float) -> Fai
             return _broken_exchange(error, host)
 
 
+def status_failure(status: int) -> Failed:
+    match status:
+        case 400:
+            return Failed(PERMANENT, "Invalid request", status)
+        case 401 | 403:
+            return Failed(UNAUTHORIZED, "Authentication required", status)
+        case 404:
+            return Failed(PERMANENT, "Feed no longer available", status)
+        case 407:
+            return Failed(UNAUTHORIZED, "The proxy asks for authentication.", status)
+        case 204 | 205 | 206:
+            return Failed(TEMPORARY, WITHOUT_DOCUMENT[status], status)
+        case _:
+            lasting = 400 <= status < 500 and status != 408
+            return Failed(PERMANENT if lasting else TEMPORARY, f"The server answered {status}.", status)
+
+
 def too_large(limit: int) -> Failed:
     size = f"{limit // _MEGABYTE} MB" if limit >= _MEGABYTE else f"{limit // 1024} KB"
     return Failed(PERMANENT, f"The feed is larger than {size}.")
@@ -82,7 +106,7 @@ def _broken_exchange(error: BaseException, host: str) -> Failed | None:
             return Failed(TEMPORARY, f"{host} closed the connection without an answer.")
         case aiohttp.ClientPayloadError():
             return Failed(TEMPORARY, "The connection broke off before the document was complete.")
-        case aiohttp.ClientResponseError():
+        case aiohttp.ClientResponseError() | HttpProcessingError():
             return Failed(TEMPORARY, f"{host} does not answer in proper HTTP.")
         case socket.gaierror():
             return _unknown_name(error, host)

@@ -10,6 +10,7 @@ import aiohttp
 import structlog
 from aiohttp.abc import AbstractResolver
 
+from reedbed import __version__
 from reedbed.domain.fetching import (
     Failed,
     Fetched,
@@ -23,7 +24,15 @@ from reedbed.domain.fetching import (
 from reedbed.domain.times import Instant
 from reedbed.ingest.body import ACCEPT_ENCODING, read_body
 from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_session
-from reedbed.ingest.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, describe, refused, too_large
+from reedbed.ingest.failures import (
+    PERMANENT,
+    TEMPORARY,
+    WITHOUT_DOCUMENT,
+    describe,
+    refused,
+    status_failure,
+    too_large,
+)
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.headers import basic_auth, cache_hints, clean, is_sendable, links
 from reedbed.ingest.target import Target, parse_target
@@ -31,6 +40,7 @@ from reedbed.ingest.target import Target, parse_target
 log = structlog.get_logger()
 
 MEGABYTE = 1024 * 1024
+ANONYMOUS = f"Reedbed/{__version__}"
 ACCEPT_FEED = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml, "
     "application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, text/html;q=0.5, */*;q=0.3"
@@ -41,11 +51,6 @@ _MAX_PAGE = 5 * MEGABYTE
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
-_WITHOUT_DOCUMENT = {
-    204: "The server answered that there is no content (204).",
-    205: "The server answered that there is no content (205).",
-    206: "The server sent only a part of the document (206).",
-}
 
 
 def _system_clock() -> Instant:
@@ -59,7 +64,7 @@ class Fetcher:
         self,
         guard: Guard,
         *,
-        user_agent: str = "Reedbed/0.1",
+        user_agent: str = ANONYMOUS,
         timeout: float = 30.0,
         idle_timeout: float = 20.0,
         max_bytes: int = 10 * MEGABYTE,
@@ -164,7 +169,7 @@ class Fetcher:
         status = response.status
         if status == 304:
             return self._not_modified(response, trail)
-        if 200 <= status < 300 and status not in _WITHOUT_DOCUMENT:
+        if 200 <= status < 300 and status not in WITHOUT_DOCUMENT:
             return await self._document(response, target, trail)
         return self._trouble(response)
 
@@ -197,7 +202,7 @@ class Fetcher:
             return Gone()
         if status == 429 or (status == 503 and hints.retry_after is not None):
             return Throttled(status, hints)
-        return replace(_status_failure(status), hints=hints)
+        return replace(status_failure(status), hints=hints)
 
     def _explain(self, error: Exception, trail: "_Trail") -> Failed:
         failure = describe(error, trail.host, limit=trail.limit, idle=self._idle)
@@ -214,27 +219,9 @@ class Fetcher:
                 resolver=self._lookup,
                 connections=self._connections,
                 idle_timeout=self._idle,
-                max_bytes=self._max_bytes,
                 ssl_context=self._ssl_context,
             )
         return self._session
-
-
-def _status_failure(status: int) -> Failed:
-    match status:
-        case 400:
-            return Failed(PERMANENT, "Invalid request", status)
-        case 401 | 403:
-            return Failed(UNAUTHORIZED, "Authentication required", status)
-        case 404:
-            return Failed(PERMANENT, "Feed no longer available", status)
-        case 407:
-            return Failed(UNAUTHORIZED, "The proxy asks for authentication.", status)
-        case 204 | 205 | 206:
-            return Failed(TEMPORARY, _WITHOUT_DOCUMENT[status], status)
-        case _:
-            lasting = 400 <= status < 500 and status != 408
-            return Failed(PERMANENT if lasting else TEMPORARY, f"The server answered {status}.", status)
 
 
 @dataclass(slots=True)

@@ -94,7 +94,9 @@ async def test_nothing_found_is_said_in_one_sentence(site: Pages, fetcher: Fetch
 
 
 async def test_a_page_that_cannot_be_fetched_says_why(site: Pages, fetcher: Fetcher) -> None:
-    assert await _discover(fetcher, site.url("/nowhere")) == Discovery(reason="Feed no longer available")
+    assert await _discover(fetcher, site.url("/nowhere")) == Discovery(
+        reason="Feed no longer available", unreachable=True
+    )
 
 
 async def test_a_host_that_wants_peace_gets_it(site: Pages, fetcher: Fetcher) -> None:
