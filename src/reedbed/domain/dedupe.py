@@ -267,7 +267,14 @@ class _Planner:
             if seen.change_hash == candidate.change_hash:
                 self.unchanged.append(seen.entry_id)
             else:
-                self.changed.append(ChangedEntry(seen.entry_id, candidate.entry, url, candidate.change_hash))
+                self._note_change(seen.entry_id, candidate, url)
+
+    def _note_change(self, entry_id: int, candidate: Candidate, url: str | None) -> None:
+        """An entry moves to a new address only if no other entry of this document has it."""
+        moved = None if url in self.new_urls else url
+        self.changed.append(ChangedEntry(entry_id, candidate.entry, moved, candidate.change_hash))
+        if moved is not None:
+            self.new_urls.add(moved)
 
     def _welcome(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
         when = sort_at(candidate.entry.published, self.fetched)

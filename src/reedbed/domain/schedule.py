@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from statistics import median
 
 from reedbed.domain.feeds import Rhythm
 from reedbed.domain.fetching import CacheHints
@@ -151,12 +150,17 @@ def _own_interval(now: Instant, times: Sequence[Instant], bounds: Bounds) -> Del
     recent = sorted({moment for moment in times if moment <= now}, reverse=True)[:_RECENT]
     if len(recent) < 3:
         return Delay(max(bounds.base, SHORTEST), Rule.BASE)
-    gap = int(median(newer - older for newer, older in pairwise(recent)))
+    gap = _median([newer - older for newer, older in pairwise(recent)])
     silence = (now - recent[0]) // _QUIET_SHARE
     half, rule = (silence // 2, Rule.QUIET) if silence > gap else (gap // 2, Rule.RHYTHM)
     if half < bounds.least:
         return Delay(bounds.least, Rule.BUSY)
     return Delay(bounds.most, Rule.SLOW) if half > bounds.most else Delay(half, rule)
+
+
+def _median(spans: list[Millis]) -> Millis:
+    ordered, middle = sorted(spans), len(spans) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
 
 
 def _backoff(failures: int, bounds: Bounds) -> Millis:
@@ -216,7 +220,8 @@ def explain(rule: str, delay: Millis) -> str:
             quiet = spell_span(2 * _QUIET_SHARE * delay)
             return f"Checked every {every}, because nothing has been published for {quiet}."
         case Rule.RETRY_AFTER | Rule.FRESHNESS | Rule.SKIP | Rule.BACKOFF | Rule.CAP:
-            return f"Checked again after {every}, because {_REASONS[rule]}."
+            wait = "a minute" if every == "minute" else every
+            return f"Checked again after {wait}, because {_REASONS[rule]}."
         case _:
             reason = _REASONS.get(rule)
             return f"Checked every {every}, because {reason}." if reason else f"Checked every {every}."

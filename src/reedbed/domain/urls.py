@@ -139,9 +139,11 @@ def _authority(parts: SplitResult) -> str | None:
 
 def _host(parts: SplitResult) -> str | None:
     host = parts.hostname
-    if not host or len(host) > _MAX_HOST or _FORBIDDEN_IN_HOST.search(host):
+    if not host or len(host) > _MAX_HOST:
         return None
-    return host if host.isascii() else _punycode(host)
+    # Checked after encoding: a few signs turn into a blank or a percent sign on the way.
+    plain = host if host.isascii() else _punycode(host)
+    return None if _FORBIDDEN_IN_HOST.search(plain) else plain
 
 
 def _punycode(host: str) -> str:

@@ -117,6 +117,15 @@ def test_a_moved_entry_is_a_change_and_counts_as_collision() -> None:
     assert [(change.entry_id, change.url) for change in done.changed] == [(1, "http://x/b")]
 
 
+def test_an_entry_does_not_move_to_the_address_of_another() -> None:
+    known = stored(first(entry("a", "http://x/a")))
+    moved, other = entry("a", "http://x/b", "moved"), entry("b", "http://x/b", "other")
+    done = plan([other, moved], known, Traits(), NOW)
+    assert (guids(done), [change.url for change in done.changed]) == (["b"], [None])
+    done = plan([moved, other], known, Traits(), NOW)
+    assert ([change.url for change in done.changed], done.duplicates) == (["http://x/b"], (other,))
+
+
 def test_three_collisions_make_guids_unreliable() -> None:
     before = first(entry("a", "http://x/a"), entry("b", "http://x/b"), entry("c", "http://x/c"))
     moved = [entry(guid, f"http://y/{guid}", "new text") for guid in "abc"]
@@ -232,9 +241,9 @@ def test_no_entry_is_lost_and_none_is_doubled(documents: list[list[ParsedEntry]]
         fresh = [new.guid for new in done.new if new.guid is not None]
         assert len(fresh) == len(set(fresh))
         if not traits.allow_duplicate_urls:
-            addresses = [new.url for new in done.new if new.url is not None]
+            addresses = [each.url for each in (*done.new, *done.changed) if each.url is not None]
             assert len(addresses) == len(set(addresses))
-            assert not set(addresses) & set(known.by_url)
+            assert not {new.url for new in done.new} & set(known.by_url)
         assert [new.sort_at for new in done.new] == sorted(new.sort_at for new in done.new)
         assert done.collisions >= traits.collisions
         known = carry_out(done, known, next_id)

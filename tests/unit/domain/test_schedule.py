@@ -207,6 +207,7 @@ def test_the_rule_can_be_told_to_people() -> None:
         schedule.explain("retry_after", HOUR)
         == "Checked again after 60 minutes, because the server asked to wait."
     )
+    assert schedule.explain("cap", MINUTE).startswith("Checked again after a minute, because")
     assert schedule.explain("from an older version", DAY) == "Checked every 24 hours."
 
 

@@ -34,6 +34,7 @@ def test_noise_goes_and_nothing_else(written: str, key: str) -> None:
 @pytest.mark.parametrize(
     "written",
     [
+        "http://¯",
         "https://user:pass@site.com/a",
         "https://user@site.com",
         "ftp://site.com/",
