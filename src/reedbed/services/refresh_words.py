@@ -11,6 +11,7 @@ from reedbed.store.entry_writes import EntryText
 _MAX_AUTHOR = 300
 _TITLE_FROM_TEXT = 80
 _UNTITLED = "Untitled"
+_LANGUAGE_FROM = 300
 
 
 def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
@@ -23,7 +24,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
         author=_author(entry, feed),
         summary=digest.preview,
         image=entry.image or digest.image,
-        language=entry_language(entry.language or feed.language, digest.preview),
+        language=entry_language(entry.language or feed.language, digest.text[:_LANGUAGE_FROM]),
         words=digest.words,
         extra=_extra(entry),
     )
