@@ -39,7 +39,7 @@ async def log_in(
         found = await users.by_email(tx, email.strip().lower())
     if not await password_matches(password, found[1] if found else None) or found is None:
         raise Unauthorized("Invalid email or password")
-    return await _open_session(runtime, found[0], user_agent, ip)
+    return await open_session(runtime, found[0], user_agent=user_agent, ip=ip)
 
 
 async def log_out(runtime: Runtime, caller: Caller) -> None:
@@ -65,7 +65,9 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
     return replace(caller, by_cookie=by_cookie)
 
 
-async def _open_session(runtime: Runtime, user: User, user_agent: str | None, ip: str | None) -> NewSession:
+async def open_session(
+    runtime: Runtime, user: User, *, user_agent: str | None = None, ip: str | None = None
+) -> NewSession:
     now = runtime.now()
     token = new_token()
     expires_at = now + runtime.accounts.session_life

@@ -1,0 +1,81 @@
+"""The whole application in process, on both engines.
+
+| fixture | what a test gets |
+|---|---|
+| `crawl` | the runtime with a clock that moves, a bus that remembers, feeds on demand |
+| `runtime` | what the services take |
+| `app`, `client` | the application, and a stranger's `httpx.AsyncClient` on it |
+| `signed_in` | `await signed_in("a@example.org")`: a client whose bearer token is this user's (made if new) |
+| `by_cookie` | the same with the session cookie, as a browser has it, without a form token |
+
+Clients from `signed_in` and `by_cookie` carry the user's id as `client.user_id`.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+import pytest
+from fastapi import FastAPI
+
+from reedbed.domain.limits import Allowance, Limits
+from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.roles.app import create_app
+from reedbed.services.runtime import Runtime
+from tests.clients import Client, SignIn, new_client, session_of
+from tests.crawling import Crawl, crawl_on
+
+PLENTY = Allowance(1_000_000, 1_000)
+# Tests of one feature should not meet the limits of another; the limits have tests of their own.
+FEW_LIMITS = Limits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        crawl.runtime = replace(crawl.runtime, limits=FEW_LIMITS)
+        yield crawl
+
+
+@pytest.fixture
+def runtime(crawl: Crawl) -> Runtime:
+    return crawl.runtime
+
+
+@pytest.fixture
+def app(runtime: Runtime) -> FastAPI:
+    return create_app(runtime)
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[Client]:
+    async with new_client(app) as client:
+        yield client
+
+
+@pytest.fixture
+async def signed_in(app: FastAPI, runtime: Runtime) -> AsyncIterator[SignIn]:
+    async with AsyncExitStack() as clients:
+
+        async def sign_in(email: str = "reader@example.org", *, role: str = "user") -> Client:
+            user_id, token = await session_of(runtime, email, role)
+            client = await clients.enter_async_context(
+                new_client(app, headers={"Authorization": f"Bearer {token}"})
+            )
+            client.user_id, client.token = user_id, token
+            return client
+
+        yield sign_in
+
+
+@pytest.fixture
+async def by_cookie(app: FastAPI, runtime: Runtime) -> AsyncIterator[SignIn]:
+    async with AsyncExitStack() as clients:
+
+        async def sign_in(email: str = "reader@example.org", *, role: str = "user") -> Client:
+            user_id, token = await session_of(runtime, email, role)
+            client = await clients.enter_async_context(new_client(app, cookies={SESSION_COOKIE: token}))
+            client.user_id, client.token = user_id, token
+            return client
+
+        yield sign_in
