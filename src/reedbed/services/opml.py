@@ -11,6 +11,7 @@ from reedbed.domain.opml import ImportProblem, ImportReport, OpmlDocument, OpmlF
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.urls import feed_address
 from reedbed.ingest.opml import read_opml, write_opml
+from reedbed.services.credentials import split_credentials
 from reedbed.services.folders import find_or_create_path
 from reedbed.services.refresh import wake_worker
 from reedbed.services.runtime import Runtime
@@ -82,7 +83,7 @@ async def _import_line(
     wish = Wish(
         address, paths[line.path], line.outline.title.strip()[:254] or None, _kept_attributes(line.outline)
     )
-    await follow_address(tx, runtime.now(), user_id, wish, asked_url=address)
+    await follow_address(tx, runtime.now(), user_id, wish, asked_url=split_credentials(address).url)
 
 
 def _kept_attributes(outline: OpmlOutline) -> str | None:

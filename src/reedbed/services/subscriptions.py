@@ -44,7 +44,11 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, wish.folder_id)
         subscription_id = await follow_address(
-            tx, runtime.now(), user_id, replace(wish, url=address, title=title), asked_url=asked
+            tx,
+            runtime.now(),
+            user_id,
+            replace(wish, url=address, title=title),
+            asked_url=split_credentials(asked).url,
         )
         await events.note(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         made = await subscriptions.get(tx, user_id, subscription_id)
@@ -161,7 +165,7 @@ async def _look_behind(runtime: Runtime, user_id: int, address: str) -> str:
 async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, address: str) -> int:
     wish = Wish(address, current.folder_id, current.own_title)
     try:
-        moved_to = await follow_address(tx, now, user_id, wish, asked_url=address)
+        moved_to = await follow_address(tx, now, user_id, wish, asked_url=split_credentials(address).url)
     except Conflict as error:
         raise Conflict(ALREADY_THERE, field="url") from error
     await _leave(tx, now, user_id, current)

@@ -161,7 +161,10 @@ class SqliteTx:
         try:
             return await self._thread.do(job)
         except sqlite3.OperationalError as error:
-            raise Unavailable(_explain(error)) from error
+            plain = _explain(error)
+            if plain is None:
+                raise
+            raise Unavailable(plain) from error
 
     async def commit(self) -> None:
         if self._begun:
@@ -228,10 +231,13 @@ def _rollback(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _explain(error: sqlite3.OperationalError) -> str:
+def _explain(error: sqlite3.OperationalError) -> str | None:
+    """Plain words for what the disk or another program did; None for what is our own mistake."""
     text = str(error)
     if "full" in text:
         return "The disk is full. Free some space; nothing that was saved is lost."
     if "locked" in text or "busy" in text:
         return "The database is busy with another program. Try again in a moment."
-    return f"The database could not do this: {text}."
+    if "I/O" in text or "readonly" in text or "unable to open" in text:
+        return f"The database file cannot be used just now ({text}). Check the disk and its permissions."
+    return None

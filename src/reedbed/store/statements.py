@@ -47,6 +47,8 @@ class Statement:
 
     def _compile(self, dialect: Dialect) -> Compiled:
         compiled: Any = self._clause.compile(dialect=dialect, column_keys=self._columns)
+        if "POSTCOMPILE" in str(compiled):
+            raise TypeError("a list in a statement is one parameter: use among()")
         names: Sequence[str] = compiled.positiontup or ()
         constants = {name: bind.value for name, bind in compiled.binds.items() if not bind.required}
         return Compiled(str(compiled), tuple(names), constants)

@@ -68,7 +68,7 @@ def _status_is(status: str) -> ColumnElement[bool]:
         return feed_fetch_state.c.status == "success"
     if status == "pending":
         return feed_fetch_state.c.status == "pending"
-    return feed_fetch_state.c.status.not_in(("success", "pending"))
+    return (feed_fetch_state.c.status != "success") & (feed_fetch_state.c.status != "pending")
 
 
 def _filters(status: str, *, folder: bool, search: bool) -> list[ColumnElement[bool]]:

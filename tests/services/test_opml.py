@@ -1,0 +1,88 @@
+"""Subscription lists in and out."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.domain.errors import Invalid
+from reedbed.ingest.opml import read_opml
+from reedbed.services.opml import export_opml, import_opml
+from tests.crawling import Crawl, crawl_on
+
+NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
+<opml version="2.0"><head><title>Mine</title></head><body>
+  <outline text="News"><outline text="Local">
+    <outline type="rss" text="Courier" title="The Courier" xmlUrl="http://127.0.0.1:9/courier.xml"
+             htmlUrl="http://127.0.0.1:9/" customFlag="kept &amp; safe"/>
+  </outline></outline>
+  <outline type="rss" text="Top" xmlUrl="http://127.0.0.1:9/top.xml"/>
+  <outline type="rss" text="Top again" xmlUrl="http://127.0.0.1:9/top.xml"/>
+  <outline type="rss" text="Wrong" xmlUrl="ftp://127.0.0.1/x"/>
+</body></opml>"""
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:
+    report = await import_opml(crawl.runtime, await crawl.person(), NESTED)
+    assert (report.imported, report.skipped) == (2, 1)
+    assert [(line.title, line.message) for line in report.errors] == [
+        ("Wrong", "Invalid URL format. Must start with http:// or https://")
+    ]
+
+
+async def test_what_goes_in_comes_out(crawl: Crawl) -> None:
+    user = await crawl.person()
+    await import_opml(crawl.runtime, user, NESTED)
+    first = await export_opml(crawl.runtime, user)
+    other = await crawl.person()
+    await import_opml(crawl.runtime, other, first)
+    assert await export_opml(crawl.runtime, other) == first
+    news = read_opml(first).outlines[0]
+    courier = news.children[0].children[0]
+    assert (news.title, news.children[0].title, courier.title) == ("News", "Local", "The Courier")
+    assert courier.attributes == (("customFlag", "kept & safe"),)
+
+
+async def test_progress_is_told(crawl: Crawl) -> None:
+    lines = "".join(f'<outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/>' for n in range(250))
+    report = await import_opml(
+        crawl.runtime, await crawl.person(), f"<opml><body>{lines}</body></opml>".encode()
+    )
+    assert report.imported == 250
+    assert [hint.data["done"] for hint in crawl.heard("progress")] == [100, 200, 250]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"dear diary",
+        b"<html><body>no</body></html>",
+        b"\x00\x01\x02",
+        b"<!DOCTYPE x [<!ENTITY a 'b'>]>",
+    ],
+)
+def test_what_is_no_opml_is_refused_in_plain_words(body: bytes) -> None:
+    with pytest.raises(Invalid, match="not an OPML file"):
+        read_opml(body)
+
+
+def test_entities_are_never_expanded_and_depth_is_bounded() -> None:
+    entities = b"<!DOCTYPE opml [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]>"
+    bomb = entities + b"<opml><body><outline text='&b;'/></body></opml>"
+    assert read_opml(bomb).outlines == () or "aaaa" not in read_opml(bomb).outlines[0].title
+    deep = b"<opml><body>" + b"<outline text='x'>" * 200 + b"</outline>" * 200 + b"</body></opml>"
+    depth, level = 0, read_opml(deep).outlines
+    while level:
+        depth, level = depth + 1, level[0].children
+    assert depth == 32
+
+
+def test_a_broken_file_gives_what_can_be_read() -> None:
+    broken = b'<opml><body><outline text="A & B" xmlUrl="http://x.example/a"/><outline text="C"'
+    assert [outline.xml_url for outline in read_opml(broken).outlines][:1] == ["http://x.example/a"]
