@@ -730,7 +730,7 @@ async def redirect_growing(exchange: Exchange) -> None:
 
 @behaviour
 async def redirect_slow(exchange: Exchange) -> None:
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.5)
     await exchange.answer("302 Found", b"", (f"Location: {exchange.asked.path}/x",))
 
 

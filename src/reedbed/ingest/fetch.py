@@ -183,7 +183,7 @@ class Fetcher:
             return replace(too_large(trail.limit), status=response.status)
         encoding = ",".join(response.headers.getall("Content-Encoding", ()))
         body = await read_body(response.content.iter_any(), encoding, trail.limit)
-        if not body.strip():
+        if not body or body.isspace():
             return Failed(TEMPORARY, "The server answered with an empty document.", response.status)
         return Fetched(
             status=response.status,
@@ -207,7 +207,7 @@ class Fetcher:
     def _explain(self, error: Exception, trail: "_Trail") -> Failed:
         failure = describe(error, trail.host, limit=trail.limit, idle=self._idle)
         if failure is None:
-            log.warning("fetch failed unexpectedly", url=trail.request.url, error=repr(error)[:500])
+            log.warning("fetch failed unexpectedly", host=trail.host, error=repr(error)[:500])
             failure = Failed(TEMPORARY, "The answer could not be read.")
         return failure if failure.status is not None else replace(failure, status=trail.status)
 
@@ -251,6 +251,7 @@ class _Trail:
         self.seen |= {target.href}
         self.first = self.first or target
         self.current = target
+        self.status = None
         return target
 
     def redirect(self, response: aiohttp.ClientResponse) -> Failed | str:

@@ -19,6 +19,6 @@ async def server() -> AsyncIterator[MisbehavingServer]:
 @pytest_asyncio.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
     """Impatient and small, so that limits are reached quickly."""
-    made = Fetcher(LOOPBACK_ALLOWED, timeout=1.0, idle_timeout=0.5, max_bytes=512 * 1024)
+    made = Fetcher(LOOPBACK_ALLOWED, timeout=2.0, idle_timeout=0.8, max_bytes=512 * 1024)
     yield made
     await made.close()

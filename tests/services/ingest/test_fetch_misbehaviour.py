@@ -27,11 +27,11 @@ FAILURES = {
     "blank": (TEMPORARY, "empty document"),
     "endless": (PERMANENT, "larger than 512 KB"),
     "endless_chunks": (PERMANENT, "larger than 512 KB"),
-    "endless_tiny_chunks": (TEMPORARY, "proper HTTP"),
+    "endless_tiny_chunks": (TEMPORARY, ""),
     "endless_extension": (TEMPORARY, "proper HTTP"),
     "endless_trailers": (TEMPORARY, ""),
-    "drip": (TEMPORARY, "not complete within 1 seconds"),
-    "drip_headers": (TEMPORARY, "did not answer within 1 seconds"),
+    "drip": (TEMPORARY, "not complete within 2 seconds"),
+    "drip_headers": (TEMPORARY, "did not answer within 2 seconds"),
     "silent": (TEMPORARY, "fell silent"),
     "silent_body": (TEMPORARY, "fell silent"),
     "says_too_large": (PERMANENT, "larger than 512 KB"),
@@ -84,7 +84,7 @@ FAILURES = {
     "gzip_endless_name": (PERMANENT, "larger than 512 KB"),
     "zstd_unasked": (TEMPORARY, "nobody asked for"),
     "redirect_growing": (PERMANENT, "more than 5 times"),
-    "redirect_slow": (TEMPORARY, "within 1 seconds"),
+    "redirect_slow": (TEMPORARY, "within 2 seconds"),
     "redirect_long": (PERMANENT, "too long"),
     "refuses_tunnel": ("unauthorized", "proxy"),
     "unchanged": (TEMPORARY, "without conditions"),
@@ -134,7 +134,7 @@ async def test_a_misbehaving_server_becomes_a_failure_in_plain_words(
 ) -> None:
     started = time.monotonic()
     outcome = await fetcher.fetch(FetchRequest(server.url(name)))
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 6
     assert isinstance(outcome, Failed), outcome
     kind, words = FAILURES[name]
     assert outcome.kind == kind, outcome

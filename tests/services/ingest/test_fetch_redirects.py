@@ -153,3 +153,10 @@ async def test_a_page_has_a_limit_of_its_own(server: MisbehavingServer, fetcher:
     outcome = await fetcher.fetch_page(server.url("fine"), max_bytes=10)
     assert isinstance(outcome, Failed)
     assert "text/html" in server.asked[0].headers["accept"]
+
+
+async def test_the_status_is_that_of_the_last_server_asked(
+    server: MisbehavingServer, fetcher: Fetcher
+) -> None:
+    outcome = await fetcher.fetch(FetchRequest(server.url("redirect/302?http://127.0.0.9:9/")))
+    assert outcome == Failed("temporary_error", "127.0.0.9 refuses connections.")
