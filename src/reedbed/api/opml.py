@@ -59,7 +59,8 @@ async def uploaded(request: Request) -> bytes:
     """The multipart field `file`, or the raw body."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return await request.body()
-    upload = (await request.form()).get("file")
-    if not isinstance(upload, UploadFile):
-        raise Invalid("Choose an OPML file.", field="file")
-    return await upload.read()
+    async with request.form() as form:
+        upload = form.get("file")
+        if not isinstance(upload, UploadFile):
+            raise Invalid("Choose an OPML file.", field="file")
+        return await upload.read()
