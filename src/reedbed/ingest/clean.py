@@ -1,9 +1,9 @@
 """Hostile markup becomes reading: a small, stable subset of HTML without script, style or counting pixels.
 
-Well-formed markup is read and written anew in one walk (`clean_writer`). Everything else first passes nh3, a real
-HTML parser that puts it in order and keeps only known elements; its output then takes the same walk, so every
-attribute value has one judge. Cleaning is stable: clean markup comes back unchanged, which means that a browser
-reads what was judged.
+Well-formed markup is read and written anew in one walk (`clean_writer`). Everything else first passes nh3, a
+real HTML parser that puts it in order and keeps only known elements; its output then takes the same walk, so
+every attribute value has one judge. Cleaning is stable: clean markup comes back unchanged, which means that a
+browser reads what was judged.
 """
 
 import re

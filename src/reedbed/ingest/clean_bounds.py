@@ -1,9 +1,10 @@
 """Bounds for markup before a real HTML parser sees it.
 
 The parsing rules of HTML let a small document cost much: a scan of all open elements for each new one, a
-comparison of each attribute with all others, formatting elements re-opened in every paragraph. Documents long
-enough for that to hurt are rewritten here in one linear walk: comments and raw text elements go, what nests too
-deep loses its tag, and every `<` that begins no tag is escaped, so that the parser sees the tags counted here.
+comparison of each attribute with all others, formatting elements re-opened in every paragraph. Documents
+long enough for that to hurt are rewritten here in one linear walk: comments and raw text elements go, what
+nests too deep loses its tag, and every `<` that begins no tag is escaped, so that the parser sees the tags
+counted here.
 """
 
 import re
@@ -30,9 +31,16 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _VOID = frozenset(
-    "area base br col embed hr img input keygen link meta param source track wbr bgsound basefont frame image".split()
-)
-_FORMATTING = frozenset("b big code em font i nobr s small strike strong tt u".split())
+    (
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "keygen", "link", "meta", "param",
+        "source", "track", "wbr", "bgsound", "basefont", "frame", "image",
+    )
+)  # fmt: skip
+_FORMATTING = frozenset(
+    (
+        "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+    )
+)  # fmt: skip
 
 
 def bounded(html: str) -> str:

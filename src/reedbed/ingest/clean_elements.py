@@ -27,14 +27,18 @@ _ATTRIBUTES = {
     "video": "src poster width height",
 }
 _INLINE = (
-    "a abbr audio b bdi bdo cite code del dfn em i ins kbd mark picture q rp rt ruby s samp small span strong sub "
-    "sup time u var video"
+    "a abbr audio b bdi bdo cite code del dfn em i ins kbd mark picture q rp rt ruby s samp small "
+    "span strong "
+    "sub sup time u var video"
 )
 _BLOCK = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 li ol p pre summary table ul"
 _TABLE_PARTS = "caption colgroup tbody td tfoot th thead tr"
 _VOID = "br col hr img source wbr"
 # Structure of a page rather than of a text: read as plain blocks.
-READ_AS_BLOCK = tuple("address article aside center fieldset footer header hgroup main nav section".split())
+READ_AS_BLOCK = (
+    "address", "article", "aside", "center", "fieldset", "footer", "header", "hgroup", "main", "nav",
+    "section",
+)  # fmt: skip
 # Their tags say nothing to a reader; what they hold stays.
 _READ_THROUGH = "big font form label strike tt"
 
@@ -110,6 +114,9 @@ LIST_BARRIERS = frozenset(f"{_BLOCK} {_TABLE_PARTS}".split()) - {"div", "p"}
 LINK_BARRIERS = frozenset(("td", "th", "caption"))
 # Dropped with what they hold: not reading matter, or another language than HTML.
 DROPPED_WITH_CONTENT = frozenset(
-    "script style svg math template title head noembed noframes textarea select option button canvas applet frameset "
-    "xmp plaintext map dialog".split()
-)
+    (
+        "script", "style", "svg", "math", "template", "title", "head", "noembed", "noframes",
+        "textarea", "select", "option", "button", "canvas", "applet", "frameset", "xmp", "plaintext",
+        "map", "dialog",
+    )
+)  # fmt: skip

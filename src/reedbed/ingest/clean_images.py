@@ -66,7 +66,7 @@ def unwrap_noscript(html: str) -> str:
 
 
 def route_images(html: str, through: Callable[[str], str], *, everything: bool) -> str:
-    """Give the pictures of clean markup an address through the proxy: all of them, or only plain http ones."""
+    """Give the pictures of clean markup an address through the proxy: all, or only plain http ones."""
 
     def routed(match: re.Match[str]) -> str:
         tag = _CHOICES.sub("", match[0]) if everything else match[0]

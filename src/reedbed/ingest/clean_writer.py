@@ -1,9 +1,9 @@
 """Writes clean markup from markup that is already well-formed, or refuses.
 
-Everything written is text without `<`, or a tag of a known element whose attributes were judged one by one, so
-the output is harmless whatever the input was. What is not certain to be read by a browser just as it stands here
-(stray or crossed tags, a paragraph in a paragraph, text loose in a table) is refused with None; the caller then
-lets a real HTML parser put it in order first.
+Everything written is text without `<`, or a tag of a known element whose attributes were judged one by
+one, so the output is harmless whatever the input was. What is not certain to be read by a browser just as it
+stands here (stray or crossed tags, a paragraph in a paragraph, text loose in a table) is refused with None;
+the caller then lets a real HTML parser put it in order first.
 """
 
 import re
@@ -25,7 +25,8 @@ MAX_DEPTH = 96
 
 _TAG = re.compile(
     r"([a-zA-Z][a-zA-Z0-9\-]*+)"
-    r"((?:[ \t\n\f]++[^ \t\n\f\"'<>/=]++(?:[ \t\n\f]*+=[ \t\n\f]*+(?:\"[^\"]*+\"|'[^']*+'))?+)*+)[ \t\n\f]*+/?\Z"
+    r"((?:[ \t\n\f]++[^ \t\n\f\"'<>/=]++(?:[ \t\n\f]*+=[ \t\n\f]*+(?:\"[^\"]*+\"|'[^']*+'))?+)*+)"
+    r"[ \t\n\f]*+/?\Z"
 )
 _COMMENT = re.compile(r"!--(?!-?\Z)[^-]*+(?:-[^-]++)*+--\Z")
 _LINK_END = ' target="_blank" rel="noopener noreferrer"'
@@ -48,6 +49,10 @@ _PLAIN = {
 } | {"span": ("/span", _BARE, ""), "br/": ("", ELEMENTS["br"], ""), "br /": ("", ELEMENTS["br"], "")}
 
 
+Stack = list[tuple[str, Element, int, int]]
+"""Open elements: (the end tag that must come, element, its place in the output, the weight before it)."""
+
+
 class _Refused(Exception):
     pass
 
@@ -65,8 +70,7 @@ class _Writer:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.out: list[str] = []
-        self.open: list[tuple[str, Element, int, int]] = []
-        """(the end tag that must come, element, its place in `out`, the weight before it)"""
+        self.open: Stack = []
         self.weight = 0
         """Grows with everything a reader could see; what adds none between its tags is empty."""
         self.paragraphs = 0
@@ -247,7 +251,7 @@ class _Writer:
             raise _Refused
         if parent.skeleton and element.name not in TABLE_CONTEXT[parent.name]:
             raise _Refused
-        if element.guarded and not _GUARDS[element.name](self, parent.name):
+        if element.guarded and not _GUARDS[element.name](self.open, parent.name):
             raise _Refused
 
     def _parent(self) -> Element:
@@ -257,28 +261,34 @@ class _Writer:
                 return element
         return _BARE
 
-    def _may_open_heading(self, parent: str) -> bool:
-        return parent not in HEADINGS
 
-    def _may_open_link(self, _parent: str) -> bool:
-        return not self._open_before("a", LINK_BARRIERS)
+def _may_open_heading(_stack: Stack, parent: str) -> bool:
+    return parent not in HEADINGS
 
-    def _may_open_item(self, _parent: str) -> bool:
-        return not self._open_before("li", LIST_BARRIERS)
 
-    def _may_open_term(self, _parent: str) -> bool:
-        return not self._open_before("dd", LIST_BARRIERS) and not self._open_before("dt", LIST_BARRIERS)
+def _may_open_link(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "a", LINK_BARRIERS)
 
-    def _may_open_ruby_text(self, parent: str) -> bool:
-        return parent not in _IMPLIED_ENDS or not self._open_before("ruby", LINK_BARRIERS)
 
-    def _open_before(self, name: str, barriers: frozenset[str]) -> bool:
-        for _, element, _, _ in reversed(self.open):
-            if element.name == name:
-                return True
-            if element.name in barriers:
-                return False
-        return False
+def _may_open_item(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "li", LIST_BARRIERS)
+
+
+def _may_open_term(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "dd", LIST_BARRIERS) and not _open_before(stack, "dt", LIST_BARRIERS)
+
+
+def _may_open_ruby_text(stack: Stack, parent: str) -> bool:
+    return parent not in _IMPLIED_ENDS or not _open_before(stack, "ruby", LINK_BARRIERS)
+
+
+def _open_before(stack: Stack, name: str, barriers: frozenset[str]) -> bool:
+    for _, element, _, _ in reversed(stack):
+        if element.name == name:
+            return True
+        if element.name in barriers:
+            return False
+    return False
 
 
 def _quoted(value: str) -> str:
@@ -286,10 +296,10 @@ def _quoted(value: str) -> str:
 
 
 _GUARDS = {
-    "a": _Writer._may_open_link,
-    "dd": _Writer._may_open_term,
-    "dt": _Writer._may_open_term,
-    "li": _Writer._may_open_item,
-    "rp": _Writer._may_open_ruby_text,
-    "rt": _Writer._may_open_ruby_text,
-} | dict.fromkeys(HEADINGS, _Writer._may_open_heading)
+    "a": _may_open_link,
+    "dd": _may_open_term,
+    "dt": _may_open_term,
+    "li": _may_open_item,
+    "rp": _may_open_ruby_text,
+    "rt": _may_open_ruby_text,
+} | dict.fromkeys(HEADINGS, _may_open_heading)

@@ -7,11 +7,12 @@ from selectolax.lexbor import LexborHTMLParser
 from reedbed.ingest.clean_elements import ELEMENTS
 
 ALLOWED = {element.name for element in ELEMENTS.values()} - {""}
-ATTRIBUTES = {
-    "align alt cite class colspan controls data-http-src datetime decoding dir height href id lang loading media name",
-    "open poster preload rel reversed rowspan scope sizes span src srcset start target title type value width",
-}
-ALLOWED_ATTRIBUTES = set(" ".join(ATTRIBUTES).split())
+ALLOWED_ATTRIBUTES = {
+    "align", "alt", "cite", "class", "colspan", "controls", "data-http-src", "datetime", "decoding",
+    "dir", "height", "href", "id", "lang", "loading", "media", "name", "open", "poster", "preload",
+    "rel", "reversed", "rowspan", "scope", "sizes", "span", "src", "srcset", "start", "target", "title",
+    "type", "value", "width",
+}  # fmt: skip
 ADDRESSES = {"href", "src", "poster", "cite", "data-http-src"}
 ADDRESS = re.compile(
     r"https?://|mailto:|#fn-|data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z"

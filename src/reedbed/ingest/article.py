@@ -1,0 +1,108 @@
+"""The article of a page: its text, its pictures and links, and what the page says about it.
+
+trafilatura says which words are the article; `article_layout` then takes them from the page itself, so that
+pictures, tables, code and links stay where they were; `clean` makes the result harmless.
+
+It walks trees of hostile pages in C and Python and can take seconds on the worst of them. Callers run it off
+the event loop, in a process they can stop where many pages of strangers are read.
+"""
+
+from dataclasses import dataclass
+
+from lxml import etree, html
+
+from reedbed.domain.times import Instant
+from reedbed.ingest.article_gates import Signs, closed_gate, read_signs
+from reedbed.ingest.article_layout import article_markup
+from reedbed.ingest.article_metadata import Metadata, read_metadata
+from reedbed.ingest.article_source import base_of, page_source, selected
+from reedbed.ingest.clean import clean_html
+from reedbed.ingest.clean_images import unwrap_noscript
+from reedbed.ingest.language import detect_language
+from reedbed.ingest.text import clean_text, lead_image
+
+MAX_BYTES = 2_000_000
+MAX_ELEMENTS = 40_000
+MIN_TEXT = 10
+"""Characters; pages with less to read than this are no articles, unless they show a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    title: str | None
+    byline: str | None
+    site_name: str | None
+    published: Instant | None
+    lang: str | None
+    image: str | None
+    content_html: str
+    """Clean."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotAnArticle:
+    """`reason` is one plain sentence for the person who asked."""
+
+    reason: str
+
+
+def extract_article(
+    page: str | bytes, url: str, *, keep: str | None = None, drop: str | None = None
+) -> Article | NotAnArticle:
+    """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not."""
+    source = page_source(page, MAX_BYTES)
+    if source is None:
+        return NotAnArticle("The page is too large to read as an article.")
+    if keep or drop:
+        source = selected(source, keep, drop)
+    tree = _tree(source)
+    if tree is None:
+        return NotAnArticle("The page could not be read as HTML.")
+    base = base_of(tree, url)
+    metadata, signs = read_metadata(tree, base), read_signs(tree)
+    markup = _body_markup(tree) if keep else article_markup(tree, url, metadata.title)
+    content = clean_html(markup, base)
+    text = clean_text(content)
+    # What a person chose by hand is the article, whatever it says.
+    reason = None if keep else _no_article(signs, metadata, content, text)
+    return NotAnArticle(reason) if reason else _article(metadata, content, text)
+
+
+def _tree(source: str) -> html.HtmlElement | None:
+    if "<noscript" in source:
+        source = unwrap_noscript(source)
+    try:
+        tree = etree.fromstring(source, html.HTMLParser(remove_comments=True, remove_pis=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    # An empty document has no tree; one with too many elements has more than anyone wants to read.
+    if tree is None or sum(1 for _ in tree.iter(etree.Element)) > MAX_ELEMENTS:
+        return None
+    return tree
+
+
+def _body_markup(tree: html.HtmlElement) -> str:
+    body = tree.find("body")
+    return "" if body is None else etree.tostring(body, encoding="unicode", method="html")
+
+
+def _no_article(signs: Signs, metadata: Metadata, content: str, text: str) -> str | None:
+    if reason := closed_gate(signs, metadata, text):
+        return reason
+    if len(text) < MIN_TEXT and "<img " not in content:
+        return "The page holds no article text."
+    return None
+
+
+def _article(metadata: Metadata, content: str, text: str) -> Article:
+    return Article(
+        title=metadata.title,
+        byline=metadata.byline,
+        site_name=metadata.site_name,
+        published=metadata.published,
+        lang=metadata.lang or detect_language(text),
+        image=metadata.image or lead_image(content),
+        content_html=content,
+        text=text,
+    )

@@ -1,0 +1,114 @@
+"""What lists, search and hashes need from an entry: its words without markup, in one cheap walk.
+
+`digest_content` reads clean markup, in which `<` begins a tag and nothing else, so patterns suffice where
+hostile markup needs a parser (`plain_text`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+from selectolax.lexbor import LexborHTMLParser
+
+from reedbed.ingest.clean_urls import web_address
+
+PREVIEW_LENGTH = 300
+
+_INLINE = (
+    "a", "abbr", "audio", "b", "bdi", "bdo", "cite", "code", "del", "dfn", "em", "i", "img", "ins", "kbd",
+    "mark",
+    "picture", "q", "rp", "rt", "ruby", "s", "samp", "small", "source", "span", "strong", "sub", "sup",
+    "time", "u",
+    "var", "video", "wbr",
+)  # fmt: skip
+_INLINE_TAGS = frozenset(f"{slash}{name}" for name in _INLINE for slash in ("", "/"))
+_IMAGE = re.compile(r"<img ([^>]*)>")
+_SOURCE = re.compile(r'\b(?:data-http-)?src="(https?:[^"]*)"')
+_SMALL_SIDE = re.compile(r'\b(?:width|height)="([0-9]{1,2})"')
+_DECORATION = re.compile(
+    r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner", re.IGNORECASE
+)
+# Scripts without spaces between words: one character counts as a word.
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
+_HIDDEN = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDigest:
+    text: str
+    """One line for each block."""
+    preview: str
+    image: str | None
+    words: int
+
+
+def digest_content(clean_html: str) -> ContentDigest:
+    lines = _lines(clean_html)
+    text = "\n".join(map(" ".join, lines))
+    return ContentDigest(text, cut(text, PREVIEW_LENGTH), lead_image(clean_html), word_count(text))
+
+
+def clean_text(clean_html: str) -> str:
+    """The words of clean markup, one line for each block."""
+    return "\n".join(map(" ".join, _lines(clean_html)))
+
+
+def _lines(clean_html: str) -> list[list[str]]:
+    text = "".join(_words_and_breaks(clean_html)) if "<" in clean_html else clean_html
+    if "&" in text:
+        text = unescape(text)
+    return [words for line in text.split("\n") if (words := line.split())]
+
+
+def _words_and_breaks(clean_html: str) -> Iterator[str]:
+    first, *pieces = clean_html.split("<")
+    yield first
+    for piece in pieces:
+        tag, _, text = piece.partition(">")
+        if tag not in _INLINE_TAGS and tag.partition(" ")[0] not in _INLINE_TAGS:
+            yield "\n"
+        yield text
+
+
+def plain_text(html: str) -> str:
+    """The words of any markup, however hostile, as one line."""
+    if "<" not in html:
+        return " ".join(unescape(html).split())
+    tree = LexborHTMLParser(html)
+    for node in tree.css(_HIDDEN):
+        node.decompose()
+    body = tree.body
+    return " ".join(body.text(separator=" ").split()) if body else ""
+
+
+def preview(html_or_text: str, limit: int = PREVIEW_LENGTH) -> str:
+    return cut(plain_text(html_or_text), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters on one line, ending with a whole word and an ellipsis."""
+    # White space can only shrink, so a few times the limit is enough to look at.
+    line = " ".join(text[: 4 * limit].split())
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    if line[limit - 1] != " " and (space := head.rfind(" ")) > limit // 2:
+        head = head[:space]
+    return f"{head.rstrip(' ,;:.–—-')}…"
+
+
+def lead_image(clean_html: str, base: str | None = None) -> str | None:
+    """The first picture worth showing beside a title."""
+    for image in _IMAGE.finditer(clean_html):
+        attributes = image[1]
+        source = _SOURCE.search(attributes)
+        if source is None or _DECORATION.search(source[1]) or _SMALL_SIDE.search(attributes):
+            continue
+        return web_address(unescape(source[1]), base)
+    return None
+
+
+def word_count(text: str) -> int:
+    words = len(text.split())
+    return words if text.isascii() else words + sum(len(run) - 1 for run in _WIDE.findall(text))

@@ -1,0 +1,80 @@
+import pytest
+
+from reedbed.ingest.clean import clean_html
+from reedbed.ingest.language import declared_language, detect_language, entry_language
+from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, preview, word_count
+
+
+def test_a_digest_holds_all_that_lists_need() -> None:
+    html = clean_html(
+        '<h2>Head</h2><p>One <b>t</b>wo &amp; three</p><img src="https://e.example/a.png">', None
+    )
+    digest = digest_content(html)
+    assert digest.text == "Head\nOne two & three"
+    assert digest.preview == "Head One two & three"
+    assert digest.image == "https://e.example/a.png"
+    assert digest.words == 5
+
+
+def test_text_that_looks_like_markup_stays_text() -> None:
+    assert digest_content(clean_html("<p>&lt;img src=x&gt;</p>", None)).text == "<img src=x>"
+
+
+def test_hostile_markup_gives_words_alone() -> None:
+    assert plain_text("<p>One<script>alert(1)</script></p><style>x</style><p>two") == "One two"
+
+
+def test_a_preview_ends_with_a_whole_word() -> None:
+    assert cut("one two three", 9) == "one two…"
+    assert preview("<p>one   two</p>") == "one two"
+    assert len(preview("word " * 200)) <= 300
+    assert len(cut("x" * 400, 300)) == 300
+
+
+def test_the_lead_image_is_one_worth_seeing() -> None:
+    html = clean_html(
+        '<img src="https://secure.gravatar.com/a"><img src="https://e.example/icon.png" width="16">'
+        '<img src="http://e.example/a.jpg?x=1&amp;y=2">',
+        None,
+    )
+    assert lead_image(html) == "http://e.example/a.jpg?x=1&y=2"
+    assert lead_image("<p>x</p>") is None
+
+
+def test_words_are_counted_in_scripts_without_spaces_too() -> None:
+    assert word_count("one two") == 2
+    assert word_count("今天天气很好") == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The council has voted on the new plan for the harbour.", "en"),
+        ("Der Rat hat über den neuen Plan für den Hafen abgestimmt.", "de"),
+        ("Le conseil a voté sur le nouveau plan pour le port.", "fr"),
+        ("El consejo ha votado sobre el nuevo plan para el puerto.", "es"),
+        ("O conselho votou sobre o novo plano para o porto.", "pt"),
+        ("Il consiglio ha votato sul nuovo piano per il porto.", "it"),
+        ("De raad heeft gestemd over het nieuwe plan voor de haven.", "nl"),
+        ("Rådet har röstat om den nya planen för hamnen och det är bra.", "sv"),
+        ("Rada głosowała nad nowym planem dla portu i to jest dobre.", "pl"),
+        ("Совет проголосовал за новый план, и это хорошо.", "ru"),
+        ("Рада проголосувала за новий план, і це добре.", "uk"),
+        ("議会は港の新しい計画について投票した。", "ja"),
+        ("议会就港口的新计划进行了投票。", "zh"),
+        ("의회는 새 계획에 투표했다.", "ko"),
+        ("צה המועצה הצביעה על התוכנית", "he"),
+        ("صوت المجلس على الخطة الجديدة", "ar"),
+        ("Το συμβούλιο ψήφισε για το σχέδιο", "el"),
+        ("42 + 17 = 59", None),
+        ("", None),
+    ],
+)
+def test_a_language_is_heard_in_one_sentence(text: str, language: str | None) -> None:
+    assert detect_language(text) == language
+
+
+def test_a_declared_language_is_believed() -> None:
+    assert entry_language("pt_br", "The council has voted") == "pt-BR"
+    assert entry_language("none of it", "The council has voted") == "en"
+    assert declared_language("x" * 50) is None
