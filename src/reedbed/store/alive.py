@@ -5,7 +5,7 @@ A row in `unread` is alive when its entry lies above the subscription's mark, or
 that no reader has to ask.
 """
 
-from sqlalchemy import ColumnElement, bindparam, select
+from sqlalchemy import ColumnElement, bindparam, case, select, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.store.database import Tx
@@ -15,7 +15,7 @@ from reedbed.store.tables import entries, feeds, subscriptions
 
 
 def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
-    return row.c.kept | (row.c.entry_id > subscription.c.read_to)
+    return _kept_or_above(row, subscription.c.read_to)
 
 
 def follows(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
@@ -29,7 +29,12 @@ def above_mark(row: FromClause) -> ColumnElement[bool]:
     PostgreSQL sorts all unread rows when the mark is a join; as a scalar subquery it walks the index.
     """
     mark = select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
-    return row.c.kept | (row.c.entry_id > mark)
+    return _kept_or_above(row, mark)
+
+
+def _kept_or_above(row: FromClause, mark: ColumnElement[int]) -> ColumnElement[bool]:
+    # Not an OR: PostgreSQL would gather the rows of each side and lose the order of the index.
+    return case((row.c.kept, true()), else_=row.c.entry_id > mark) == true()
 
 
 _OF_FEED = Statement(

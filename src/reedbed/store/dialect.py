@@ -7,6 +7,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import BindParameter
 from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.sql.selectable import Join
 from sqlalchemy.types import ARRAY, Boolean, TypeEngine
 
 
@@ -68,3 +69,26 @@ def _smaller_postgresql(element: smaller, compiler: SQLCompiler, **kw: Any) -> s
 @compiles(smaller, "sqlite")
 def _smaller_sqlite(element: smaller, compiler: SQLCompiler, **kw: Any) -> str:
     return f"min({compiler.process(element.clauses, **kw)})"
+
+
+class in_order(Join):  # noqa: N801
+    """A join whose left side is read first, for each of its rows the right one.
+
+    SQLite knows no statistics here and likes to begin with the table whose index gives the order; its
+    CROSS JOIN keeps the order as written. PostgreSQL decides by its statistics.
+    """
+
+    inherit_cache = False
+
+
+@compiles(in_order, "sqlite")
+def _in_order_sqlite(element: in_order, compiler: SQLCompiler, **kw: Any) -> str:
+    kw["asfrom"] = True
+    left, right = compiler.process(element.left, **kw), compiler.process(element.right, **kw)
+    assert element.onclause is not None
+    return f"{left} CROSS JOIN {right} ON {compiler.process(element.onclause, from_linter=None)}"
+
+
+@compiles(in_order, "postgresql")
+def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(Join(element.left, element.right, element.onclause), **kw)

@@ -1,0 +1,194 @@
+"""Entries as a reader meets them: rows of a list, one entry in full, and the questions asked about them."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reedbed.domain.feeds import Author, Enclosure
+from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.times import Instant
+
+View = Literal["unread", "all", "starred", "later", "history"]
+
+VIEWS: tuple[View, ...] = ("unread", "all", "starred", "later", "history")
+ORDERS: tuple[Order, ...] = ("newest", "oldest")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuery:
+    """Which list: a view, narrowed to a feed, a folder with its subfolders, a tag, or what came since."""
+
+    view: View = "all"
+    order: Order = "newest"
+    feed_id: int | None = None
+    folder_id: int | None = None
+    tag: str | None = None
+    since: Instant | None = None
+
+    def name(self) -> str:
+        """The same text for the same list: what a cursor is bound to."""
+        return repr((self.view, self.feed_id, self.folder_id, self.tag, self.since))
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    read: bool
+    starred: bool
+    later: bool
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """An entry in a list: everything but its body."""
+
+    id: int
+    feed_id: int
+    title: str
+    url: str | None
+    author: str | None
+    summary: str
+    image: str | None
+    language: str | None
+    words: int
+    version: int
+    published_at: Instant | None
+    fetched_at: Instant
+    changed_at: Instant | None
+    sort_at: Instant
+    states: States
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    row: EntryRow
+    content: str
+    """Sanitised HTML."""
+    full_content: str | None = None
+    authors: tuple[Author, ...] = ()
+    categories: tuple[str, ...] = ()
+    enclosures: tuple[Enclosure, ...] = ()
+    comments_url: str | None = None
+    external_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    rows: tuple[EntryRow, ...]
+    next: Cursor | None
+    """Where the next page begins; None on the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryVersion:
+    version: int
+    title: str
+    content: str
+    replaced_at: Instant | None
+    """When a newer one took its place; None for the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQuery:
+    """A list in the order of arrival, as reader apps synchronise it."""
+
+    feed_ids: tuple[int, ...] | None = None
+    """None means every feed the user follows."""
+    read: bool | None = None
+    starred: bool | None = None
+    later: bool | None = None
+    tag: str | None = None
+    without_tag: str | None = None
+    without_feed_ids: tuple[int, ...] = ()
+    since: Instant | None = None
+    """Arrived or changed at or after this moment."""
+    until: Instant | None = None
+    """Arrived at or before this moment."""
+    after_id: int | None = None
+    """Continue beyond this entry: smaller ids when newest first, larger ones when oldest first."""
+    order: Order = "newest"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamItem:
+    id: int
+    feed_id: int
+    fetched_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which entries a bulk act means: the ids, or a list of some view and what narrows it."""
+
+    ids: tuple[int, ...] | None = None
+    view: View = "all"
+    order: Order = "newest"
+    feed_id: int | None = None
+    folder_id: int | None = None
+    tag: str | None = None
+    up_to: int | None = None
+    """The newest entry the reader has seen; what arrived after it is left alone."""
+    older_than: Instant | None = None
+    above: int | None = None
+    """Only what the list shows before this entry."""
+    below: int | None = None
+    """Only what the list shows after this entry."""
+
+    def is_whole_scope(self) -> bool:
+        """A feed, a folder or everything, at most up to some entry: a mark says it without touching rows."""
+        narrowed = (self.ids, self.tag, self.older_than, self.above, self.below)
+        return self.view in ("all", "unread") and all(part is None for part in narrowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    count: int
+    undo: str
+    """Takes it back within an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagCount:
+    id: int
+    name: str
+    entries: int
+    unread: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionCount:
+    id: int
+    feed_id: int
+    folder_id: int | None
+    unread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    subscriptions: tuple[SubscriptionCount, ...] = ()
+    folders: dict[int, int] = field(default_factory=dict[int, int])
+    """Unread in a folder and all below it."""
+    tags: tuple[TagCount, ...] = ()
+    starred: int = 0
+    later: int = 0
+
+    @property
+    def unread(self) -> int:
+        return sum(subscription.unread for subscription in self.subscriptions)
+
+
+def roll_up(subscriptions: tuple[SubscriptionCount, ...], parents: dict[int, int | None]) -> dict[int, int]:
+    """Unread by folder, each with what lies in its subfolders; `parents` names every folder."""
+    totals = dict.fromkeys(parents, 0)
+    for subscription in subscriptions:
+        for folder in _upwards(subscription.folder_id, parents):
+            totals[folder] += subscription.unread
+    return totals
+
+
+def _upwards(folder_id: int | None, parents: dict[int, int | None]) -> set[int]:
+    """The folder and those above it. A set, so that a circle of folders ends."""
+    path: set[int] = set()
+    while folder_id is not None and folder_id in parents and folder_id not in path:
+        path.add(folder_id)
+        folder_id = parents[folder_id]
+    return path
