@@ -1,10 +1,18 @@
 """A feed is checked, on both engines, against a real site."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from reedbed.domain.due import DueFeed
 from reedbed.domain.times import HOUR
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import refresh_feed
+from reedbed.store import fetch_state
+from reedbed.store.database import counting
+from reedbed.store.entry_writes import VERSIONS_KEPT
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -56,3 +64,243 @@ async def test_a_304_parses_nothing_and_keeps_the_validators(site: FeedSite, cra
     assert after.next_check_at > before.next_check_at
     assert await crawl.titles(feed_id) == ["One"]
     assert len(crawl.heard("new_entry")) == 1
+
+
+async def test_the_same_document_without_validators_is_not_read_again(site: FeedSite, crawl: Crawl) -> None:
+    site.feed(validators=False)
+    site.publish("One")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+    before = await crawl.state(feed_id)
+
+    await crawl.check(at_least=25 * HOUR)
+
+    after = await crawl.state(feed_id)
+    assert site.count(status=200) == 2
+    assert after.last_changed_at == before.last_changed_at
+    assert await crawl.rows("SELECT checks, unchanged, new_entries FROM feed_history ORDER BY hour") == Rows(
+        (1, 0, 1), (1, 1, 0)
+    )
+
+
+async def test_an_unchanged_check_costs_no_statement_of_its_own(site: FeedSite, crawl: Crawl) -> None:
+    for name in ("a", "b", "c", "d"):
+        site.publish("One", feed=name)
+        await crawl.follow(site.feed_url(name))
+    await crawl.check()
+    crawl.clock.ahead += 25 * HOUR
+
+    with counting() as count:
+        await crawl.check()
+
+    assert count.value == 4  # claim, read, states, totals: for all four feeds
+
+
+async def test_a_changed_entry_keeps_its_old_version(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One", key="a", content="<p>before</p>")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+    (entry_id,) = await crawl.column("SELECT id FROM entries")
+    site.publish("One!", key="a", content="<p>after</p>")
+
+    (report,) = await crawl.check(at_least=25 * HOUR)
+
+    assert (report.new, report.changed) == (0, 1)
+    assert await crawl.rows("SELECT id, title, version FROM entries") == Rows((entry_id, "One!", 2))
+    assert await crawl.column("SELECT content FROM entry_bodies") == ["<p>after</p>"]
+    assert await crawl.rows("SELECT entry_id, version, title, content FROM entry_versions") == Rows(
+        (entry_id, 1, "One", "<p>before</p>")
+    )
+    (hint,) = crawl.heard("entry_updated")
+    assert (hint.feed_id, hint.data["ids"]) == (feed_id, [str(entry_id)])
+    assert await crawl.column("SELECT unread FROM subscriptions") == [1]
+
+
+async def test_an_entry_that_changes_for_ever_keeps_only_its_last_versions(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    feed_id = await crawl.follow(site.feed_url())
+    for number in range(VERSIONS_KEPT + 5):
+        site.publish(f"Visited {number} times", key="a")
+        await crawl.check_anyway(feed_id)
+
+    assert await crawl.column("SELECT count(*) FROM entry_versions") == [VERSIONS_KEPT]
+    assert await crawl.column("SELECT version FROM entries") == [VERSIONS_KEPT + 5]
+
+
+async def test_what_vanishes_from_the_document_stays(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One", key="a")
+    site.publish("Two", key="b")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+    site.withdraw("a")
+    site.publish("Three", key="c")
+
+    await crawl.check(at_least=25 * HOUR)
+
+    assert await crawl.titles(feed_id) == ["One", "Two", "Three"]
+    state = await crawl.state(feed_id)
+    assert [state.oldest_listed_id, state.newest_entry_id] == await crawl.column(
+        "SELECT id FROM entries WHERE title != 'One' ORDER BY id"
+    )
+
+
+async def test_ids_follow_the_order_of_publication(site: FeedSite, crawl: Crawl) -> None:
+    for number in range(5):
+        site.publish(f"Entry {number}")
+    feed_id = await crawl.follow(site.feed_url())
+
+    await crawl.check()
+
+    assert await crawl.titles(feed_id) == [f"Entry {number}" for number in range(5)]
+
+
+async def test_an_entry_seen_twice_is_announced_once(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("Hello", key="a")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+    site.publish("Another", key="b")
+
+    await crawl.check_anyway(feed_id)
+
+    hello, another = crawl.heard("new_entry")
+    assert set(hello.data["ids"]).isdisjoint(another.data["ids"])
+
+
+async def test_two_entries_with_one_guid_in_a_document_are_one(site: FeedSite, crawl: Crawl) -> None:
+    site.put("/twice", _rss(_item("same", "First", "/1"), _item("same", "First", "/1")), content_type=RSS)
+    feed_id = await crawl.follow(f"{site.url}/twice")
+
+    await crawl.check()
+
+    assert await crawl.titles(feed_id) == ["First"]
+
+
+async def test_guids_that_change_with_every_fetch_do_not_double_entries(site: FeedSite, crawl: Crawl) -> None:
+    feed_id = await crawl.follow(f"{site.url}/fresh")
+    for round_ in range(3):
+        items = [_item(f"guid-{round_}-{number}", f"Entry {number}", f"/e/{number}") for number in range(4)]
+        site.put("/fresh", _rss(*items), content_type=RSS)
+        await crawl.check_anyway(feed_id)
+
+    assert sorted(await crawl.titles(feed_id)) == [f"Entry {number}" for number in range(4)]
+
+
+async def test_a_feed_that_gives_every_entry_one_guid_is_not_trusted_and_loses_none(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    items = [_item("feed", f"Entry {number}", f"/e/{number}") for number in range(5)]
+    site.put("/one-guid", _rss(*items), content_type=RSS)
+    feed_id = await crawl.follow(f"{site.url}/one-guid")
+    await crawl.check()
+    site.put("/one-guid", _rss(_item("feed", "Entry 5", "/e/5"), *items), content_type=RSS)
+
+    await crawl.check_anyway(feed_id)
+
+    assert sorted(await crawl.titles(feed_id)) == [f"Entry {number}" for number in range(6)]
+    assert [bool(value) for value in await crawl.column("SELECT guid_unreliable FROM feeds")] == [True]
+
+
+async def test_entries_without_guid_and_link_are_known_by_their_words(site: FeedSite, crawl: Crawl) -> None:
+    items = [
+        "<item><description>Only words</description></item>",
+        "<item><description>Others</description></item>",
+    ]
+    site.put("/bare", _rss(*items), content_type=RSS)
+    feed_id = await crawl.follow(f"{site.url}/bare")
+    await crawl.check()
+    site.put("/bare", _rss("<item><description>New ones</description></item>", *items), content_type=RSS)
+
+    report = await crawl.check_anyway(feed_id)
+
+    assert report.new == 1
+    assert sorted(await crawl.titles(feed_id)) == ["New ones", "Only words", "Others"]
+
+
+async def test_keys_too_long_for_an_index_are_stored_and_known_again(site: FeedSite, crawl: Crawl) -> None:
+    guid, link = "é" * 990, "/" + "x" * 4_000
+    items = [
+        _item(guid, "Long guid", "/1"),
+        f"<item><title>Long link</title><link>{site.url}{link}</link></item>",
+    ]
+    site.put("/long", _rss(*items), content_type=RSS)
+    feed_id = await crawl.follow(f"{site.url}/long")
+    await crawl.check()
+    site.put("/long", _rss(_item("new", "New", "/2"), *items), content_type=RSS)
+
+    report = await crawl.check_anyway(feed_id)
+
+    assert report.new == 1
+    assert sorted(await crawl.titles(feed_id)) == ["Long guid", "Long link", "New"]
+
+
+async def test_a_lost_lease_writes_nothing(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One")
+    feed_id = await crawl.follow(site.feed_url())
+    async with crawl.runtime.db.write() as tx:
+        (due,) = await fetch_state.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=1, lease=1)
+    await crawl.change("UPDATE feed_fetch_state SET lease_holder = 'another worker'")
+
+    async with OutcomeWriter(crawl.runtime) as writer:
+        report = await refresh_feed(crawl.runtime, due, writer)
+
+    assert report.new == 0
+    assert await crawl.titles(feed_id) == []
+    assert (await crawl.state(feed_id)).status == "pending"
+
+
+async def test_one_feed_that_cannot_be_stored_does_not_hold_up_the_others(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    due: list[DueFeed] = []
+    for name in ("good", "poison", "fine"):
+        site.publish(f"From {name}", feed=name)
+        await crawl.follow(site.feed_url(name))
+    async with crawl.runtime.db.write() as tx:
+        due = await fetch_state.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=9, lease=10_000)
+    await crawl.change("DELETE FROM feeds WHERE url LIKE '%poison%'")
+
+    async with OutcomeWriter(crawl.runtime) as writer:
+        await asyncio.gather(*(refresh_feed(crawl.runtime, each, writer) for each in due))
+
+    assert sorted(await crawl.column("SELECT title FROM entries")) == ["From fine", "From good"]
+
+
+async def test_the_schedule_says_its_rule_and_learns_the_feeds_rhythm(site: FeedSite, crawl: Crawl) -> None:
+    now = datetime.now(UTC)
+    for hours in range(10):
+        site.publish(f"Entry {hours}", published=now - timedelta(hours=4 * hours))
+    feed_id = await crawl.follow(site.feed_url())
+
+    await crawl.check()
+
+    state = await crawl.state(feed_id)
+    assert (state.next_check_rule, state.average_gap, state.next_check_delay) == (
+        "rhythm",
+        4 * HOUR,
+        2 * HOUR,
+    )
+    assert abs(state.next_check_at - state.last_checked_at - 2 * HOUR) <= 0.1 * 2 * HOUR
+
+
+RSS = "application/rss+xml"
+
+
+def _rss(*items: str) -> str:
+    return f'<rss version="2.0"><channel><title>T</title><link>http://s.test/</link>{"".join(items)}</channel></rss>'
+
+
+def _item(guid: str, title: str, path: str) -> str:
+    return f"<item><guid>{guid}</guid><title>{title}</title><link>http://s.test{path}</link></item>"
+
+
+class Rows(list[tuple[object, ...]]):
+    """Equal to rows of either driver."""
+
+    def __init__(self, *rows: tuple[object, ...]) -> None:
+        super().__init__(rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list) and list.__eq__(self, [tuple(row) for row in other])
+
+    __hash__ = None

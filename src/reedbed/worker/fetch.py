@@ -62,20 +62,16 @@ class FetchLoop:
             stopping.cancel()
 
     async def finish(self, grace: float) -> None:
-        unstarted = [task for task, due in self._in_hand.items() if due.id not in self._fetching]
-        unfinished = {due.id for due in self._in_hand.values()}
-        running = [task for task in self._in_hand if task not in unstarted]
-        for task in unstarted:
-            task.cancel()
+        put_back = [due.id for due in self._in_hand.values() if due.id not in self._fetching]
+        running = [task for task, due in self._in_hand.items() if due.id in self._fetching]
+        await _cancel([task for task in self._in_hand if task not in running])
         if running:
             await asyncio.wait(running, timeout=grace)
-        rest = [task for task in self._in_hand if not task.done()]
-        unfinished &= {due.id for due in self._in_hand.values()}
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-        with suppress(Unavailable):
-            await crawl.release(self._runtime, sorted(unfinished))
+        put_back += [due.id for due in self._in_hand.values()]
+        await _cancel(list(self._in_hand))
+        if put_back:
+            with suppress(Unavailable):
+                await crawl.release(self._runtime, put_back)
 
     async def _take_more(self) -> float | None:
         """Fill up what is in hand; how long to sleep after it; None: until a feed is done."""
@@ -132,6 +128,12 @@ class FetchLoop:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wake.wait()
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -1,0 +1,172 @@
+"""Permanent redirects: believed after three sightings, and a merge that loses nobody's marks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.domain.times import HOUR
+from tests.crawling import Crawl, crawl_on
+from tests.feedsite import FeedSite
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_a_permanent_redirect_is_adopted_when_seen_three_times_in_a_row(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    site.publish("One", feed="new")
+    site.redirect(site.feed_url("new"), feed="old", status=301)
+    feed_id = await crawl.follow(site.feed_url("old"))
+    addresses = []
+    for _ in range(3):
+        await crawl.check_anyway(feed_id)
+        addresses += await crawl.column("SELECT url FROM feeds")
+
+    assert addresses == [site.feed_url("old"), site.feed_url("old"), site.feed_url("new")]
+    await crawl.check_anyway(feed_id)
+    assert site.count("old") == 3
+    assert await crawl.titles(feed_id) == ["One"]
+    assert (await crawl.state(feed_id)).redirect_count == 0
+
+
+async def test_a_temporary_redirect_is_followed_and_never_adopted(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One", feed="new")
+    site.redirect(site.feed_url("new"), feed="old", status=302)
+    feed_id = await crawl.follow(site.feed_url("old"))
+    for _ in range(5):
+        await crawl.check_anyway(feed_id)
+
+    assert await crawl.column("SELECT url FROM feeds") == [site.feed_url("old")]
+    assert await crawl.titles(feed_id) == ["One"]
+
+
+async def test_sightings_must_follow_each_other(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One", feed="new")
+    site.publish("One", feed="old")
+    feed_id = await crawl.follow(site.feed_url("old"))
+    for status in (301, 301, 302, 301, 301):
+        site.redirect(site.feed_url("new"), feed="old", status=status)
+        await crawl.check_anyway(feed_id)
+
+    assert await crawl.column("SELECT url FROM feeds") == [site.feed_url("old")]
+
+
+async def test_a_merge_keeps_every_subscription_and_state(site: FeedSite, crawl: Crawl) -> None:
+    moves, stays, both = [await crawl.person() for _ in range(3)]
+    for name in ("old", "new"):
+        for key in ("shared-read", "shared-unread", "shared-starred"):
+            site.publish(key, key=key, feed=name, url=f"{site.url}/{key}")
+    site.publish("only in old", key="own", feed="old")
+    old = await crawl.follow(site.feed_url("old"), user_id=moves)
+    await crawl.follow(site.feed_url("old"), user_id=both)
+    new = await crawl.follow(site.feed_url("new"), user_id=stays)
+    await crawl.follow(site.feed_url("new"), user_id=both)
+    await crawl.check()
+    await _read(crawl, moves, old, "shared-read")
+    await _star(crawl, moves, old, "shared-starred")
+    await _read(crawl, both, new, "shared-unread")
+    await crawl.change("UPDATE subscriptions SET title = 'My own' WHERE user_id = :moves", moves=moves)
+
+    site.redirect(site.feed_url("new"), feed="old", status=308)
+    for _ in range(3):
+        await crawl.check_anyway(old)
+
+    assert await crawl.column("SELECT id FROM feeds") == [new]
+    assert sorted(await crawl.titles(new)) == [
+        "only in old",
+        "shared-read",
+        "shared-starred",
+        "shared-unread",
+    ]
+    assert sorted(await crawl.column("SELECT user_id FROM subscriptions WHERE feed_id = :new", new=new)) == [
+        moves,
+        stays,
+        both,
+    ]
+    assert await _unread(crawl, moves) == ["only in old", "shared-starred", "shared-unread"]
+    assert await _unread(crawl, stays) == ["shared-read", "shared-starred", "shared-unread"]
+    assert await _unread(crawl, both) == ["only in old", "shared-read", "shared-starred"]
+    counts = await crawl.rows("SELECT user_id, unread FROM subscriptions ORDER BY user_id")
+    assert [tuple(row) for row in counts] == [(moves, 3), (stays, 3), (both, 3)]
+    assert await crawl.column("SELECT title FROM subscriptions WHERE user_id = :moves", moves=moves) == [
+        "My own"
+    ]
+    starred = await crawl.rows("SELECT s.user_id, e.title FROM starred s JOIN entries e ON e.id = s.entry_id")
+    assert [tuple(row) for row in starred] == [(moves, "shared-starred")]
+    assert {hint.user_id for hint in crawl.heard("subscriptions")} == {moves, both}
+
+
+async def test_a_merged_feed_goes_on_without_doubling(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("Same", key="same", feed="new")
+    site.publish("Same", key="same", feed="old", url=f"{site.url}/new/same")
+    old, new = [await crawl.follow(site.feed_url(name)) for name in ("old", "new")]
+    await crawl.check()
+    site.redirect(site.feed_url("new"), feed="old")
+    for _ in range(3):
+        await crawl.check_anyway(old)
+    site.publish("Next", feed="new")
+
+    (report,) = await crawl.check(at_least=25 * HOUR)
+
+    assert (report.feed_id, report.new) == (new, 1)
+    assert await crawl.titles(new) == ["Same", "Next"]
+    assert await crawl.column("SELECT unread FROM subscriptions ORDER BY id") == [2, 2]
+
+
+async def test_a_private_feed_never_joins_a_shared_one(site: FeedSite, crawl: Crawl) -> None:
+    owner = await crawl.person()
+    site.publish("One", feed="new")
+    site.redirect(site.feed_url("new"), feed="old")
+    shared = await crawl.follow(site.feed_url("new"))
+    private = await crawl.follow(site.feed_url("old"), user_id=owner)
+    await crawl.change("UPDATE feeds SET owner_id = :owner WHERE id = :id", owner=owner, id=private)
+    await crawl.check()
+    for _ in range(3):
+        await crawl.check_anyway(private)
+
+    rows = await crawl.rows("SELECT id, url, owner_id FROM feeds ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        (shared, site.feed_url("new"), None),
+        (private, site.feed_url("new"), owner),
+    ]
+
+
+async def _entry(crawl: Crawl, feed_id: int, title: str) -> int:
+    (id_,) = await crawl.column(
+        "SELECT id FROM entries WHERE feed_id = :feed AND title = :title", feed=feed_id, title=title
+    )
+    return id_
+
+
+async def _read(crawl: Crawl, user_id: int, feed_id: int, title: str) -> None:
+    entry_id = await _entry(crawl, feed_id, title)
+    await crawl.change("DELETE FROM unread WHERE user_id = :u AND entry_id = :e", u=user_id, e=entry_id)
+    await crawl.change(
+        "UPDATE subscriptions SET unread = unread - 1 WHERE user_id = :u AND feed_id = :f",
+        u=user_id,
+        f=feed_id,
+    )
+
+
+async def _star(crawl: Crawl, user_id: int, feed_id: int, title: str) -> None:
+    await crawl.change(
+        "INSERT INTO starred (user_id, sort_at, entry_id, marked_at)"
+        " SELECT :u, sort_at, id, 1 FROM entries WHERE id = :e",
+        u=user_id,
+        e=await _entry(crawl, feed_id, title),
+    )
+
+
+async def _unread(crawl: Crawl, user_id: int) -> list[str]:
+    return sorted(
+        await crawl.column(
+            "SELECT e.title FROM unread u JOIN entries e ON e.id = u.entry_id AND e.feed_id = u.feed_id"
+            " JOIN subscriptions s ON s.user_id = u.user_id AND s.feed_id = u.feed_id"
+            " WHERE u.user_id = :u AND (u.kept OR u.entry_id > s.read_to) AND u.entry_id > s.since_id",
+            u=user_id,
+        )
+    )

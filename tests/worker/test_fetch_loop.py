@@ -1,0 +1,224 @@
+"""The worker's loops on a real database and a real site."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from reedbed.domain.times import HOUR
+from reedbed.services.leases import while_alone
+from reedbed.services.refresh import request_refresh, wake_worker
+from reedbed.services.runtime import Runtime
+from reedbed.store.opening import open_database
+from reedbed.worker import work
+from reedbed.worker.fetch import fetch_due_feeds
+from reedbed.worker.lanes import LONGEST
+from tests.crawling import Crawl, crawl_on
+from tests.feedsite import FeedSite
+
+LEASED = "SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL"
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_a_new_feed_is_fetched_at_once(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One")
+    async with _working(crawl.runtime):
+        await asyncio.sleep(0.3)
+        started = time.monotonic()
+        feed_id = await crawl.follow(site.feed_url())
+        await wake_worker(crawl.runtime)
+        await _until(lambda: _has_titles(crawl, feed_id, ["One"]))
+        assert time.monotonic() - started < 2
+
+
+async def test_two_workers_never_fetch_one_feed_twice(
+    site: FeedSite, crawl: Crawl, database_url: str
+) -> None:
+    names = [f"feed{number}" for number in range(40)]
+    for name in names:
+        site.publish("One", feed=name)
+        site.misbehave(feed=name, delay=0.05)
+        await crawl.follow(site.feed_url(name))
+    other = replace(crawl.runtime, name="that worker", db=await open_database(database_url, pool_size=3))
+    try:
+        async with _working(crawl.runtime), _working(other):
+            await _until(lambda: _all_checked(crawl))
+    finally:
+        await other.db.close()
+
+    assert [site.count(name) for name in names] == [1] * 40
+    assert await crawl.column("SELECT count(*) FROM entries") == [40]
+
+
+async def test_a_host_is_asked_in_turn_and_does_not_hold_up_others(database_url: str) -> None:
+    async with (
+        FeedSite() as slow,
+        FeedSite(host="127.0.0.2") as other,
+        crawl_on(database_url, host_delay=150) as crawl,
+    ):
+        for number in range(6):
+            slow.publish("One", feed=f"f{number}")
+            await crawl.follow(slow.feed_url(f"f{number}"))
+        other.publish("One")
+        await crawl.follow(other.feed_url())
+        moments = _note_moments(slow)
+        started = time.monotonic()
+        async with _working(crawl.runtime):
+            await _until(lambda: _seen(other, 1))
+            assert time.monotonic() - started < 0.6
+            await _until(lambda: _all_checked(crawl))
+
+    gaps = [later - sooner for sooner, later in pairwise(moments)]
+    assert len(gaps) == 5
+    assert min(gaps) > 0.1
+
+
+async def test_what_would_wait_long_for_its_host_is_given_back(site: FeedSite, crawl: Crawl) -> None:
+    for number in range(LONGEST + 10):
+        site.publish("One", feed=f"f{number}")
+        await crawl.follow(site.feed_url(f"f{number}"))
+    runtime = replace(crawl.runtime, fetching=replace(crawl.runtime.fetching, host_delay=1_000))
+    async with _working(runtime):
+        await _until(lambda: _given_back(crawl))
+        assert (await crawl.column(LEASED))[0] <= LONGEST
+
+    assert await crawl.column(LEASED) == [0]
+
+
+async def test_a_stop_finishes_what_is_in_flight_and_puts_the_rest_back(
+    site: FeedSite, database_url: str
+) -> None:
+    async with crawl_on(database_url, concurrency=2) as crawl:
+        for number in range(6):
+            site.publish("One", feed=f"f{number}")
+            site.misbehave(feed=f"f{number}", delay=0.4)
+            await crawl.follow(site.feed_url(f"f{number}"))
+        async with _working(crawl.runtime):
+            await asyncio.sleep(0.2)
+
+        assert await crawl.column("SELECT count(*) FROM entries") == [2]
+        assert await crawl.column(LEASED) == [0]
+        assert len(await crawl.check()) == 4
+
+
+async def test_a_refresh_of_all_tells_its_progress(site: FeedSite, crawl: Crawl) -> None:
+    person = await crawl.person()
+    ids = []
+    for number in range(5):
+        site.publish("One", feed=f"f{number}")
+        ids.append(await crawl.follow(site.feed_url(f"f{number}"), user_id=person))
+    await crawl.check()
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(crawl.runtime, stop, grace=2))
+
+    await request_refresh(crawl.runtime, ids, user_id=person)
+
+    await _until(lambda: _progress_ends(crawl))
+    stop.set()
+    await working
+    last = crawl.heard("progress")[-1]
+    assert (last.user_id, last.data["done"], last.data["total"]) == (person, 5, 5)
+    assert await crawl.column("SELECT state FROM jobs") == ["done"]
+    assert [site.count(f"f{number}") for number in range(5)] == [2] * 5
+
+
+async def test_one_process_does_a_chore_and_another_takes_over_when_it_dies(crawl: Crawl) -> None:
+    done: list[str] = []
+    other = replace(crawl.runtime, name="that worker")
+
+    async def chore() -> None:
+        done.append("first")
+        assert not await while_alone(other, "sweeping", never)
+
+    async def never() -> None:
+        raise AssertionError
+
+    assert await while_alone(crawl.runtime, "sweeping", chore)
+    assert await while_alone(other, "sweeping", lambda: _note(done, "second"))
+    await crawl.change(
+        "INSERT INTO leases (name, holder, taken_at, heartbeat_at, expires_at)"
+        " VALUES ('icons', 'dead', 1, 1, :at)",
+        at=crawl.runtime.now() + HOUR,
+    )
+    assert not await while_alone(crawl.runtime, "icons", never)
+    crawl.clock.ahead += HOUR
+    assert await while_alone(crawl.runtime, "icons", lambda: _note(done, "third"))
+    assert done == ["first", "second", "third"]
+
+
+async def test_a_chore_is_given_up_when_its_lease_is_lost(crawl: Crawl) -> None:
+    async def chore() -> None:
+        await crawl.change("UPDATE leases SET holder = 'that worker'")
+        await asyncio.sleep(5)
+
+    with pytest.raises(asyncio.CancelledError):
+        await while_alone(crawl.runtime, "sweeping", chore, ttl=150)
+
+
+@asynccontextmanager
+async def _working(runtime: Runtime) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    working = asyncio.create_task(fetch_due_feeds(runtime, stop, grace=2))
+    try:
+        yield
+    finally:
+        stop.set()
+        await working
+
+
+async def _until(true: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not await true():  # noqa: ASYNC110  what is waited for happens in a database
+            await asyncio.sleep(0.03)
+
+
+async def _has_titles(crawl: Crawl, feed_id: int, titles: list[str]) -> bool:
+    return await crawl.titles(feed_id) == titles
+
+
+async def _all_checked(crawl: Crawl) -> bool:
+    return await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE last_checked_at IS NULL") == [0]
+
+
+async def _given_back(crawl: Crawl) -> bool:
+    """Some were put off without a check."""
+    waiting = await crawl.column(
+        "SELECT count(*) FROM feed_fetch_state"
+        " WHERE last_checked_at IS NULL AND lease_holder IS NULL AND next_check_at > :now",
+        now=crawl.runtime.now() + 10_000,
+    )
+    return waiting[0] > 3
+
+
+async def _seen(site: FeedSite, count: int) -> bool:
+    return len(site.requests) >= count
+
+
+async def _progress_ends(crawl: Crawl) -> bool:
+    return any(hint.data["done"] == hint.data["total"] for hint in crawl.heard("progress"))
+
+
+async def _note(done: list[str], what: str) -> None:
+    done.append(what)
+
+
+def _note_moments(site: FeedSite) -> list[float]:
+    """When each request was answered, as a list that grows."""
+    moments: list[float] = []
+
+    class Noting(list):  # type: ignore[type-arg]
+        def append(self, request: object) -> None:
+            moments.append(time.monotonic())
+            super().append(request)
+
+    site.requests = Noting()
+    return moments
