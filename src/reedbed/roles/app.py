@@ -8,6 +8,7 @@ from reedbed.http.guards import BodyLimit, SecurityHeaders
 from reedbed.http.handlers import register_error_handlers
 from reedbed.services.runtime import Runtime
 from reedbed.web import register as register_web
+from reedbed.web.errors import error_page
 
 
 def create_app(runtime: Runtime) -> FastAPI:
@@ -21,7 +22,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.state.runtime = runtime
     register_api(app)
     register_web(app)
-    register_error_handlers(app)
+    register_error_handlers(app, error_page)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
     return app

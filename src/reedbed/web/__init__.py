@@ -1,7 +1,11 @@
-"""The page."""
+"""The page: server-rendered first, htmx after; every action is a plain form that works without a script."""
 
 from fastapi import FastAPI
+
+from reedbed.web import assets_out, doors
 
 
 def register(app: FastAPI) -> None:
     """Put the page's doors on the application."""
+    for part in (assets_out, doors):
+        app.include_router(part.router)

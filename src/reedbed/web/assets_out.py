@@ -1,0 +1,80 @@
+"""The built assets: named by their content, kept for a year, compressed once."""
+
+import gzip
+import mimetypes
+from functools import cache
+from pathlib import Path
+
+import brotli
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.errors import NotFound
+
+DIST = Path(__file__).parent / "assets" / "dist"
+FOREVER = "public, max-age=31536000, immutable"
+A_DAY = "public, max-age=86400"
+AT_THE_ROOT = ("manifest.webmanifest", "sw.js")
+"""A service worker and a manifest speak for the whole site only from its root."""
+
+router = APIRouter(include_in_schema=False)
+
+mimetypes.add_type("application/manifest+json", ".webmanifest")
+mimetypes.add_type("text/javascript", ".js")
+
+
+def asset(name: str) -> str:
+    """The address of a built file, by the name it had before it was built."""
+    return f"/assets/{_manifest().get(name, name)}"
+
+
+@router.get("/assets/{name}")
+async def assets(request: Request, name: str) -> Response:
+    hashed = name in _manifest().values() and name not in _manifest()
+    return _file(request, name, FOREVER if hashed else A_DAY)
+
+
+@router.get("/manifest.webmanifest")
+async def web_manifest(request: Request) -> Response:
+    return _file(request, "manifest.webmanifest", A_DAY)
+
+
+@router.get("/sw.js")
+async def service_worker(request: Request) -> Response:
+    return _file(request, "sw.js", "no-cache")
+
+
+def _file(request: Request, name: str, keep: str) -> Response:
+    if name not in _known():
+        raise NotFound("There is nothing at this address.")
+    coding = _coding(request.headers.get("accept-encoding", ""))
+    body, coding = _content(name, coding)
+    headers = {"Cache-Control": keep, "Vary": "Accept-Encoding"}
+    if coding:
+        headers["Content-Encoding"] = coding
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Response(body, 200, headers, media_type)
+
+
+def _coding(accepted: str) -> str:
+    return "br" if "br" in accepted else "gzip" if "gzip" in accepted else ""
+
+
+@cache
+def _content(name: str, coding: str) -> tuple[bytes, str]:
+    body = (DIST / name).read_bytes()
+    if not coding or name.endswith(".png") or len(body) < 512:
+        return body, ""
+    return (brotli.compress(body) if coding == "br" else gzip.compress(body, 9)), coding
+
+
+@cache
+def _manifest() -> dict[str, str]:
+    file = DIST / "manifest.json"
+    return orjson.loads(file.read_bytes()) if file.exists() else {}
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Only what the build made is served: no path of a visitor ever reaches the disk."""
+    return frozenset(_manifest().values())

@@ -1,0 +1,101 @@
+"""Pages before the login: the first visit, logging in and out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.accounts import NewSession
+from reedbed.domain.errors import Conflict, Invalid, TooMany, Unauthorized
+from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf
+from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.csrf import check_form_token
+from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
+from reedbed.services.runtime import Runtime
+from reedbed.web.pages import own_address, page, see_other
+from reedbed.web.views.doors import LoginPage, SetupPage
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+
+
+@router.get("/setup")
+async def show_setup(request: Request, runtime: RuntimeOf) -> Response:
+    if not await needs_owner(runtime):
+        return see_other(request, "/login")
+    return await page(request, "doors/setup.html", SetupPage())
+
+
+@router.post("/setup")
+async def set_up(
+    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", start: Text = "nothing"
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        await create_owner(runtime, email, password)
+    except Conflict:
+        return see_other(request, "/login")
+    except Invalid as error:
+        shown = SetupPage(email, start, {error.field or "form": error.message})
+        return await page(request, "doors/setup.html", shown, status=400)
+    session = await log_in(runtime, email, password, **_device(request))
+    return _welcome(runtime, session, see_other(request, FIRST_STEPS.get(start, "/unread")))
+
+
+FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
+
+
+@router.get("/login")
+async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, next: str = "/") -> Response:
+    if caller is not None:
+        return see_other(request, next)
+    if await needs_owner(runtime):
+        return see_other(request, "/setup")
+    shown = LoginPage(next=own_address(next), returning=next != "/", can_register=_can_register(runtime))
+    return await page(request, "doors/login.html", shown)
+
+
+@router.post("/login")
+async def do_log_in(
+    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", next: Text = "/"
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        session = await log_in(runtime, email, password, **_device(request))
+    except (Unauthorized, TooMany) as error:
+        status = 429 if isinstance(error, TooMany) else 401
+        shown = LoginPage(email, own_address(next), error.message, can_register=_can_register(runtime))
+        return await page(request, "doors/login.html", shown, status=status)
+    return _welcome(runtime, session, see_other(request, next))
+
+
+@router.post("/logout")
+async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    await log_out(runtime, caller)
+    response = see_other(request, "/login")
+    response.delete_cookie(SESSION_COOKIE)
+    response.headers["Clear-Site-Data"] = '"cache"'
+    return response
+
+
+def _welcome(runtime: Runtime, session: NewSession, response: Response) -> Response:
+    response.set_cookie(
+        SESSION_COOKIE,
+        session.token,
+        max_age=(session.expires_at - runtime.now()) // 1000,
+        httponly=True,
+        samesite="lax",
+        secure=runtime.accounts.base_url.startswith("https://"),
+    )
+    return response
+
+
+def _can_register(runtime: Runtime) -> bool:
+    return runtime.accounts.registration == "open"
+
+
+def _device(request: Request) -> dict[str, str | None]:
+    return {
+        "user_agent": request.headers.get("user-agent"),
+        "ip": request.client.host if request.client else None,
+    }

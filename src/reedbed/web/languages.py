@@ -1,0 +1,25 @@
+"""Which language the page speaks: the user's choice, else what the browser asks for."""
+
+import orjson
+from fastapi import Request
+
+from reedbed.domain.accounts import Caller
+from reedbed.web.templating import LANGUAGES
+
+
+def language_of(request: Request, caller: Caller | None) -> str:
+    chosen = _preferred(caller)
+    if chosen in LANGUAGES:
+        return chosen
+    for part in request.headers.get("accept-language", "").split(","):
+        short = part.split(";")[0].strip().lower()[:2]
+        if short in LANGUAGES:
+            return short
+    return "en"
+
+
+def _preferred(caller: Caller | None) -> str:
+    if caller is None:
+        return ""
+    wishes = orjson.loads(caller.user.preferences or "{}")
+    return str(wishes.get("language", ""))

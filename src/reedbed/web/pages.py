@@ -1,0 +1,111 @@
+"""From a view model to an answer: the frame around it, the cookies, the one block that htmx asked for."""
+
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from reedbed.domain.accounts import Caller
+from reedbed.http.caller import get_runtime, maybe_caller
+from reedbed.http.cookies import SESSION_COOKIE, VISITOR_COOKIE
+from reedbed.http.csrf import form_token
+from reedbed.web.languages import language_of
+from reedbed.web.templating import render_page, speak
+from reedbed.web.views.frame import LOOK_COOKIE, Frame, Look, Person, Toast
+
+TOAST_COOKIE = "reedbed_toast"
+LONGEST_TOAST = 500
+
+
+def is_htmx(request: Request) -> bool:
+    return (
+        request.headers.get("hx-request") == "true"
+        and request.headers.get("hx-history-restore-request") != "true"
+    )
+
+
+async def page(
+    request: Request,
+    template: str,
+    view: Any,
+    *,
+    sidebar: Any = None,
+    block: str | None = None,
+    status: int = 200,
+    toast: Toast | None = None,
+    headers: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """Render the page, or only `block` of it."""
+    caller = await maybe_caller(request)
+    visitor = None if request.cookies.get(SESSION_COOKIE) else request.cookies.get(VISITOR_COOKIE)
+    fresh_visitor = secrets.token_urlsafe(16) if caller is None and not visitor else None
+    frame = _frame(request, caller, fresh_visitor, toast or read_toast(request))
+    speak(frame.language)
+    html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
+    response = HTMLResponse(
+        html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})}
+    )
+    if fresh_visitor:
+        response.set_cookie(
+            VISITOR_COOKIE, fresh_visitor, httponly=True, samesite="lax", secure=_is_https(request)
+        )
+    if TOAST_COOKIE in request.cookies:
+        response.delete_cookie(TOAST_COOKIE)
+    return response
+
+
+def see_other(request: Request, address: str, *, toast: Toast | None = None) -> Response:
+    """After a plain form: go there, and say what happened."""
+    response = RedirectResponse(own_address(address), 303)
+    if toast is not None:
+        said = orjson.dumps([toast.message[:LONGEST_TOAST], toast.undo]).hex()
+        response.set_cookie(
+            TOAST_COOKIE, said, max_age=60, httponly=True, samesite="lax", secure=_is_https(request)
+        )
+    return response
+
+
+def own_address(address: str, otherwise: str = "/") -> str:
+    """Only a path of ours: a form may not send people elsewhere."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc or not address.startswith("/") or address.startswith(("//", "/\\")):
+        return otherwise
+    return address if address.isprintable() and "\\" not in address else otherwise
+
+
+def read_toast(request: Request) -> Toast | None:
+    said = request.cookies.get(TOAST_COOKIE)
+    if not said:
+        return None
+    try:
+        message, undo = orjson.loads(bytes.fromhex(said))
+    except (ValueError, TypeError):
+        return None
+    return Toast(str(message)[:LONGEST_TOAST], str(undo)[:200])
+
+
+def _frame(request: Request, caller: Caller | None, fresh_visitor: str | None, toast: Toast | None) -> Frame:
+    bound = fresh_visitor or request.cookies.get(SESSION_COOKIE) or request.cookies.get(VISITOR_COOKIE) or ""
+    return Frame(
+        csrf_token=form_token(get_runtime(request).secret, bound),
+        here=_here(request),
+        look=Look.from_cookie(request.cookies.get(LOOK_COOKIE, "")),
+        language=language_of(request, caller),
+        person=Person(caller.user.email, caller.user.operates) if caller else None,
+        toast=toast,
+    )
+
+
+def _here(request: Request) -> str:
+    """What the address bar shows; htmx tells it when only a part was asked for."""
+    current = request.headers.get("hx-current-url") if is_htmx(request) else None
+    parts = urlsplit(current) if current else request.url
+    return own_address(f"{parts.path}?{parts.query}" if parts.query else parts.path)
+
+
+def _is_https(request: Request) -> bool:
+    return get_runtime(request).accounts.base_url.startswith("https://")

@@ -1,0 +1,58 @@
+"""Jinja2: templates as pages, and one named block of a page for htmx."""
+
+import gettext
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+
+from reedbed.web.assets_out import asset
+
+FOLDER = Path(__file__).parent
+LANGUAGES = ("en", "de")
+
+_language: ContextVar[str] = ContextVar("language", default="en")
+
+
+def speak(language: str) -> None:
+    """The language of this request's texts."""
+    _language.set(language if language in LANGUAGES else "en")
+
+
+def render_page(template: str, values: dict[str, Any], block: str | None = None) -> str:
+    """The whole page, or only its block of this name."""
+    page = environment().get_template(template)
+    if block is None:
+        return page.render(values)
+    context = page.new_context(values)
+    return "".join(page.blocks[block](context))
+
+
+@cache
+def environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        auto_reload=False,
+        trim_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    loose: Any = environment  # the extension adds its methods at run time
+    loose.globals["asset"] = asset
+    loose.install_gettext_callables(_gettext, _ngettext, newstyle=True)
+    return environment
+
+
+@cache
+def _catalogue(language: str) -> gettext.NullTranslations:
+    return gettext.translation("reedbed", FOLDER / "locale", [language], fallback=True)
+
+
+def _gettext(message: str) -> str:
+    return _catalogue(_language.get()).gettext(message)
+
+
+def _ngettext(one: str, many: str, number: int) -> str:
+    return _catalogue(_language.get()).ngettext(one, many, number)
