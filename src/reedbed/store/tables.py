@@ -508,6 +508,7 @@ bookmarks = Table(
     _moment("published_at", null=True),
     _moment("created_at"),
     UniqueConstraint("user_id", "url"),
+    Index("ix_bookmarks_user_id", "user_id", "id"),
     Index("ix_bookmarks_entry_id", "entry_id"),
 )
 

@@ -514,6 +514,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("user_id", "url", name=op.f("uq_bookmarks_user_id_url")),
     )
     op.create_index("ix_bookmarks_entry_id", "bookmarks", ["entry_id"], unique=False)
+    op.create_index("ix_bookmarks_user_id", "bookmarks", ["user_id", "id"], unique=False)
     op.create_table(
         "entry_bodies",
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
