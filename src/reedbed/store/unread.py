@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
+from reedbed.store import undo
 from reedbed.store.alive import (
     alive,
     follows,
@@ -36,7 +37,7 @@ from reedbed.store.alive import (
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger
 from reedbed.store.statements import Shapes, Statement
-from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, unread
+from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, undo_steps, unread
 
 NEWEST_FOR_LATECOMERS = 50
 """Who follows a shared feed later sees the newest entries of its current document, at most so many."""
@@ -331,3 +332,50 @@ async def forget_entries(tx: Tx, entry_ids: Sequence[int]) -> None:
     await tx.run(_COUNT_LOST, ids)
     await tx.run(_FORGET, ids)
     await tx.run(_FORGET_PARKED, ids)
+
+
+# ---- sweeping --------------------------------------------------------------------------------------
+
+_FEEDS_AT_ONCE = 200
+
+_EXPIRED = Statement(
+    select(undo_steps.c.id, undo_steps.c.user_id, undo_steps.c.marks)
+    .where(undo_steps.c.expires_at <= bindparam("now"))
+    .order_by(undo_steps.c.expires_at)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+_DEAD = (
+    select(unread.c.entry_id)
+    .join_from(unread, subscriptions, follows(unread, subscriptions))
+    .where(
+        unread.c.user_id == bindparam("user_id"),
+        unread.c.feed_id == bindparam("feed_id"),
+        unread.c.entry_id <= bindparam("mark"),
+        ~alive(unread, subscriptions),
+    )
+    .limit(bindparam("limit", type_=BigInteger))
+)
+_SWEEP = Statement(
+    delete(unread).where(
+        unread.c.user_id == bindparam("user_id"), ~unread.c.kept, unread.c.entry_id.in_(_DEAD)
+    )
+)
+
+
+async def sweep(tx: Tx, now: Instant, *, limit: int = 5_000) -> bool:
+    """Delete dead rows of acts that can no longer be undone, some at a time; False when none are left."""
+    row = await tx.one(_EXPIRED, {"now": now})
+    if row is None:
+        return False
+    step = undo.step_of(*row)
+    await lock_user_feeds(tx, step.user_id, [mark.feed_id for mark in step.marks])
+    swept, done = 0, 0
+    for mark in step.marks[:_FEEDS_AT_ONCE]:
+        dead = {"user_id": step.user_id, "feed_id": mark.feed_id, "mark": mark.after, "limit": limit - swept}
+        swept += await tx.run(_SWEEP, dead)
+        if swept >= limit:
+            break
+        done += 1
+    await undo.keep_only(tx, step, step.marks[done:])
+    return True

@@ -1,0 +1,54 @@
+"""How much is unread, starred and kept for later: four small reads, none of them of entries."""
+
+from sqlalchemy import bindparam, func, select
+
+from reedbed.domain.entries import Counts, SubscriptionCount, roll_up
+from reedbed.store import tags
+from reedbed.store.database import Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import folders, later, starred, subscriptions
+
+_SUBSCRIPTIONS = Statement(
+    select(
+        subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.unread
+    ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+)
+_FOLDERS = Statement(
+    select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id"))
+)
+_MARKS = Statement(
+    select(
+        select(func.count())
+        .select_from(starred)
+        .where(starred.c.user_id == bindparam("user_id"))
+        .scalar_subquery(),
+        select(func.count())
+        .select_from(later)
+        .where(later.c.user_id == bindparam("user_id"))
+        .scalar_subquery(),
+    )
+)
+_UNREAD = Statement(
+    select(func.coalesce(func.sum(subscriptions.c.unread), 0)).where(
+        subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
+    )
+)
+
+
+async def counts(tx: Tx, user_id: int) -> Counts:
+    user = {"user_id": user_id}
+    followed = tuple(SubscriptionCount(*row) for row in await tx.all(_SUBSCRIPTIONS, user))
+    parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
+    marks = await tx.one(_MARKS, user)
+    assert marks is not None
+    return Counts(
+        subscriptions=followed,
+        folders=roll_up(followed, parents),
+        tags=tuple(await tags.counts(tx, user_id)),
+        starred=marks[0],
+        later=marks[1],
+    )
+
+
+async def unread_total(tx: Tx, user_id: int) -> int:
+    return int(await tx.value(_UNREAD, {"user_id": user_id}))

@@ -1,0 +1,131 @@
+"""A user's labels on entries."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.entries import TagCount
+from reedbed.domain.times import Instant
+from reedbed.store.alive import alive
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among
+from reedbed.store.entry_columns import visible
+from reedbed.store.statements import Statement
+from reedbed.store.tables import entries, entry_tags, subscriptions, tags, unread
+
+_USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
+
+_COUNTS = Statement(
+    select(
+        tags.c.id,
+        tags.c.name,
+        func.count(entry_tags.c.entry_id),
+        func.count(unread.c.entry_id).filter(alive(unread, subscriptions)),
+    )
+    .select_from(
+        tags.outerjoin(entry_tags, and_(entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tags.c.id))
+        .outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entry_tags.c.entry_id))
+        .outerjoin(
+            subscriptions,
+            and_(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == unread.c.feed_id),
+        )
+    )
+    .where(tags.c.user_id == _USER)
+    .group_by(tags.c.id, tags.c.name)
+    .order_by(tags.c.name)
+)
+_ADD = Statement(
+    insert(tags)
+    .values(user_id=_USER, name=bindparam("name"), created_at=bindparam("now"))
+    .on_conflict_do_nothing()
+)
+_IDS = Statement(
+    select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
+)
+_COUNT = Statement(select(func.count()).select_from(tags).where(tags.c.user_id == _USER))
+_RENAME = Statement(
+    update(tags)
+    .where(
+        tags.c.user_id == _USER,
+        tags.c.id == bindparam("id"),
+        ~select(tags.alias("other").c.id)
+        .where(tags.alias("other").c.user_id == _USER, tags.alias("other").c.name == bindparam("name"))
+        .exists(),
+    )
+    .values(name=bindparam("name"))
+)
+_NAME = Statement(select(tags.c.name).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
+_REMOVE = Statement(delete(tags).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
+_PUT = Statement(
+    insert(entry_tags)
+    .from_select(
+        ["user_id", "tag_id", "sort_at", "entry_id"],
+        select(_USER, tags.c.id, entries.c.sort_at, entries.c.id).where(
+            tags.c.user_id == _USER,
+            among(tags.c.name, "names", tags.c.name.type),
+            among(entries.c.id, "ids"),
+            visible(),
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_THESE = select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
+_TAKE = Statement(
+    delete(entry_tags).where(
+        entry_tags.c.user_id == _USER, among(entry_tags.c.entry_id, "ids"), entry_tags.c.tag_id.in_(_THESE)
+    )
+)
+_TAKE_OTHERS = Statement(
+    delete(entry_tags).where(
+        entry_tags.c.user_id == _USER,
+        among(entry_tags.c.entry_id, "ids"),
+        entry_tags.c.tag_id.not_in(_THESE),
+    )
+)
+
+
+async def counts(tx: Tx, user_id: int) -> list[TagCount]:
+    """Every tag with its entries, and how many of them are unread."""
+    return [TagCount(*row) for row in await tx.all(_COUNTS, {"user_id": user_id})]
+
+
+async def count(tx: Tx, user_id: int) -> int:
+    return await tx.value(_COUNT, {"user_id": user_id})
+
+
+async def add(tx: Tx, user_id: int, names: Sequence[str], now: Instant) -> None:
+    """Make the tags that are not there yet."""
+    await tx.run_each(_ADD, [{"user_id": user_id, "name": name, "now": now} for name in names])
+
+
+async def id_of(tx: Tx, user_id: int, name: str) -> int | None:
+    return await tx.value(_IDS, {"user_id": user_id, "names": [name]})
+
+
+async def name_of(tx: Tx, user_id: int, tag_id: int) -> str | None:
+    return await tx.value(_NAME, {"user_id": user_id, "id": tag_id})
+
+
+async def rename(tx: Tx, user_id: int, tag_id: int, name: str) -> bool:
+    """False when another tag has this name."""
+    return await tx.run(_RENAME, {"user_id": user_id, "id": tag_id, "name": name}) == 1
+
+
+async def remove(tx: Tx, user_id: int, tag_id: int) -> bool:
+    return await tx.run(_REMOVE, {"user_id": user_id, "id": tag_id}) == 1
+
+
+async def put(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
+    """Put existing tags on those of the entries that this user can see."""
+    await tx.run(_PUT, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
+
+
+async def take(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
+    await tx.run(_TAKE, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
+
+
+async def replace(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
+    """Exactly these tags, no others."""
+    await put(tx, user_id, entry_ids, names)
+    await tx.run(_TAKE_OTHERS, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
