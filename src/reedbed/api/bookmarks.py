@@ -1,0 +1,128 @@
+"""Bookmarks: private snapshots of entries."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from reedbed.api.bookmarks_file import netscape_lines
+from reedbed.domain.bookmarks import Bookmark, BookmarkRow
+from reedbed.domain.paging import page_limit
+from reedbed.domain.texts import storable
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.downloads import download, json_list
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.keysets import before_of, cursor_after
+from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
+from reedbed.services.runtime import Runtime
+from reedbed.store import bookmarks
+
+router = APIRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
+
+
+class BookmarkBody(BaseModel):
+    entry_id: JsonId
+
+
+class BookmarkRowOut(BaseModel):
+    id: str
+    entry_id: str | None
+    url: str | None
+    title: str
+    feed_title: str
+    published_at: str | None
+    created_at: str
+
+
+class BookmarkOut(BookmarkRowOut):
+    content: str
+
+
+class BookmarkList(BaseModel):
+    items: list[BookmarkRowOut]
+    next_cursor: str | None
+
+
+@router.get(
+    "", summary="Bookmarks, newest first, without their texts", responses={200: {"model": BookmarkList}}
+)
+async def list_bookmarks(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    search: Annotated[str, Query(max_length=200, description="Part of the title.")] = "",
+    entry_id: Annotated[JsonId | None, Query(description="Only the bookmark of this entry.")] = None,
+    limit: Annotated[int | None, Query()] = None,
+    cursor: Annotated[str | None, Query()] = None,
+) -> Response:
+    wanted = storable(search).strip()
+    view = f"bookmarks {entry_id} {wanted}"
+    size, before = page_limit(limit), before_of(cursor, view)
+    async with runtime.db.read() as tx:
+        found = await bookmarks.newest(
+            tx, caller.user_id, before=before, limit=size + 1, search=wanted, entry_id=entry_id
+        )
+    shown = found[:size]
+    following = cursor_after(shown[-1].id, view) if len(found) > size else None
+    return json_response({"items": [bookmark_row_json(row) for row in shown], "next_cursor": following})
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Keep a snapshot of an entry; an address kept before is renewed and answers 200",
+    responses={200: {"model": BookmarkOut}, 201: {"model": BookmarkOut}},
+)
+async def create(runtime: RuntimeOf, caller: CallerOf, body: BookmarkBody) -> Response:
+    kept = await keep_entry(runtime, caller.user_id, body.entry_id)
+    return json_response(bookmark_json(kept.bookmark), 201 if kept.new else 200)
+
+
+@router.get("/export", summary="All bookmarks with their texts, as JSON", response_class=StreamingResponse)
+async def export_json(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return download(json_list(_written(runtime, caller.user_id)), "bookmarks.json", "application/json")
+
+
+@router.get(
+    "/export.html",
+    summary="All bookmarks as a Netscape bookmark file, which browsers bring in",
+    response_class=StreamingResponse,
+)
+async def export_html(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    lines = netscape_lines(every_bookmark(runtime, caller.user_id))
+    return download(lines, "bookmarks.html", "text/html; charset=utf-8")
+
+
+@router.get("/{bookmark_id}", summary="One bookmark", responses={200: {"model": BookmarkOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath) -> Response:
+    return json_response(bookmark_json(await get_bookmark(runtime, caller.user_id, bookmark_id)))
+
+
+@router.delete("/{bookmark_id}", status_code=204, summary="Delete a bookmark")
+async def delete(runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath) -> Response:
+    await delete_bookmark(runtime, caller.user_id, bookmark_id)
+    return Response(status_code=204)
+
+
+def bookmark_json(bookmark: Bookmark) -> dict[str, Any]:
+    return {**bookmark_row_json(bookmark.row), "content": bookmark.content}
+
+
+def bookmark_row_json(row: BookmarkRow) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "entry_id": text_id(row.entry_id),
+        "url": row.url,
+        "title": row.title,
+        "feed_title": row.feed_title,
+        "published_at": moment(row.published_at),
+        "created_at": moment(row.created_at),
+    }
+
+
+async def _written(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for bookmark in every_bookmark(runtime, user_id):
+        yield orjson.dumps(bookmark_json(bookmark))

@@ -1,0 +1,142 @@
+"""Highlights and notes."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from reedbed.api.highlights_file import markdown
+from reedbed.domain.highlights import MAX_AROUND, MAX_NOTE, MAX_QUOTE, Highlight
+from reedbed.domain.paging import page_limit
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.downloads import download, json_list
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.keysets import before_of, cursor_after
+from reedbed.services.highlights import (
+    change_note,
+    create_highlight,
+    delete_highlight,
+    every_highlight,
+    get_highlight,
+)
+from reedbed.services.runtime import Runtime
+from reedbed.store import highlights
+
+router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
+
+
+class HighlightBody(BaseModel):
+    entry_id: JsonId
+    quote: str = Field(
+        description=f"The passage, at most {MAX_QUOTE} characters. It must occur in the entry."
+    )
+    prefix: str = Field("", description=f"What stands before it, at most {MAX_AROUND} characters.")
+    suffix: str = Field("", description=f"What stands after it, at most {MAX_AROUND} characters.")
+    note: str = Field("", description=f"At most {MAX_NOTE} characters.")
+
+
+class NoteBody(BaseModel):
+    note: str
+
+
+class HighlightOut(BaseModel):
+    id: str
+    entry_id: str | None
+    entry_title: str
+    entry_url: str | None
+    quote: str
+    prefix: str
+    suffix: str
+    note: str
+    created_at: str
+    updated_at: str
+
+
+class HighlightList(BaseModel):
+    items: list[HighlightOut]
+    next_cursor: str | None
+
+
+@router.get(
+    "", summary="Highlights, newest first, of one entry or of all", responses={200: {"model": HighlightList}}
+)
+async def list_highlights(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_id: Annotated[JsonId | None, Query()] = None,
+    limit: Annotated[int | None, Query()] = None,
+    cursor: Annotated[str | None, Query()] = None,
+) -> Response:
+    view = f"highlights {entry_id}"
+    size, before = page_limit(limit), before_of(cursor, view)
+    async with runtime.db.read() as tx:
+        found = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, entry_id=entry_id)
+    shown = found[:size]
+    following = cursor_after(shown[-1].id, view) if len(found) > size else None
+    return json_response({"items": [highlight_json(one) for one in shown], "next_cursor": following})
+
+
+@router.post("", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightOut}})
+async def create(runtime: RuntimeOf, caller: CallerOf, body: HighlightBody) -> Response:
+    made = await create_highlight(
+        runtime,
+        caller.user_id,
+        body.entry_id,
+        body.quote,
+        prefix=body.prefix,
+        suffix=body.suffix,
+        note=body.note,
+    )
+    return json_response(highlight_json(made), 201)
+
+
+@router.get("/export", summary="All highlights as JSON", response_class=StreamingResponse)
+async def export_json(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return download(json_list(_written(runtime, caller.user_id)), "highlights.json", "application/json")
+
+
+@router.get("/export.md", summary="All highlights as Markdown", response_class=StreamingResponse)
+async def export_markdown(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    parts = markdown(every_highlight(runtime, caller.user_id))
+    return download(parts, "highlights.md", "text/markdown; charset=utf-8")
+
+
+@router.get("/{highlight_id}", summary="One highlight", responses={200: {"model": HighlightOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath) -> Response:
+    return json_response(highlight_json(await get_highlight(runtime, caller.user_id, highlight_id)))
+
+
+@router.patch("/{highlight_id}", summary="Change the note", responses={200: {"model": HighlightOut}})
+async def change(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath, body: NoteBody) -> Response:
+    changed = await change_note(runtime, caller.user_id, highlight_id, body.note)
+    return json_response(highlight_json(changed))
+
+
+@router.delete("/{highlight_id}", status_code=204, summary="Delete a highlight")
+async def delete(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath) -> Response:
+    await delete_highlight(runtime, caller.user_id, highlight_id)
+    return Response(status_code=204)
+
+
+def highlight_json(one: Highlight) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "entry_id": text_id(one.entry_id),
+        "entry_title": one.entry_title,
+        "entry_url": one.entry_url,
+        "quote": one.passage.quote,
+        "prefix": one.passage.prefix,
+        "suffix": one.passage.suffix,
+        "note": one.note,
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+    }
+
+
+async def _written(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for highlight in every_highlight(runtime, user_id):
+        yield orjson.dumps(highlight_json(highlight))
