@@ -44,13 +44,16 @@ _IDS = Statement(
     select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
 )
 _COUNT = Statement(select(func.count()).select_from(tags).where(tags.c.user_id == _USER))
+_OTHER = tags.alias("other")
 _RENAME = Statement(
     update(tags)
     .where(
         tags.c.user_id == _USER,
         tags.c.id == bindparam("id"),
-        ~select(tags.alias("other").c.id)
-        .where(tags.alias("other").c.user_id == _USER, tags.alias("other").c.name == bindparam("name"))
+        ~select(_OTHER.c.id)
+        .where(
+            _OTHER.c.user_id == _USER, _OTHER.c.name == bindparam("name"), _OTHER.c.id != bindparam("id")
+        )
         .exists(),
     )
     .values(name=bindparam("name"))
