@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from reedbed.services.accounts import open_session
+from reedbed.services.sessions import open_session
 from reedbed.services.runtime import Runtime
 from reedbed.store import users
 

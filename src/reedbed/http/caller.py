@@ -7,9 +7,9 @@ from fastapi import Depends, Request
 from reedbed.domain.accounts import Caller, Scope
 from reedbed.domain.errors import Forbidden, Unauthorized
 from reedbed.http.cookies import SESSION_COOKIE
-from reedbed.http.csrf import check_form_token
-from reedbed.services import accounts
+from reedbed.http.csrf import check_own_page
 from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import identify
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -33,6 +33,14 @@ async def require_caller(request: Request) -> Caller:
     return caller
 
 
+async def require_session(request: Request) -> Caller:
+    """For what opens further doors: a token that leaks must not be able to make others."""
+    caller = await require_caller(request)
+    if caller.session_id is None:
+        raise Forbidden("A token may not do this. Log in with your password.")
+    return caller
+
+
 async def require_admin(request: Request) -> Caller:
     caller = await require_caller(request)
     if not caller.user.operates or Scope.ADMIN not in caller.scopes:
@@ -44,9 +52,9 @@ async def _look_up(request: Request) -> Caller | None:
     runtime = get_runtime(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
-        return await accounts.identify(runtime, token.strip())
+        return await identify(runtime, token.strip())
     cookie = request.cookies.get(SESSION_COOKIE)
-    return await accounts.identify(runtime, cookie, by_cookie=True) if cookie else None
+    return await identify(runtime, cookie, by_cookie=True) if cookie else None
 
 
 async def _check_change(request: Request, caller: Caller) -> None:
@@ -57,10 +65,11 @@ async def _check_change(request: Request, caller: Caller) -> None:
     if Scope.WRITE not in caller.scopes:
         raise Forbidden("This token may only read. Make one with the write scope.")
     if caller.by_cookie:
-        await check_form_token(request, get_runtime(request).secret)
+        await check_own_page(request, get_runtime(request))
 
 
 RuntimeOf = Annotated[Runtime, Depends(get_runtime)]
 CallerOf = Annotated[Caller, Depends(require_caller)]
+SessionOf = Annotated[Caller, Depends(require_session)]
 AdminOf = Annotated[Caller, Depends(require_admin)]
 MaybeCaller = Annotated[Caller | None, Depends(maybe_caller)]

@@ -1,15 +1,25 @@
-"""Forms carry a token that only this server can make for this session; a foreign page cannot know it."""
+"""A change made with a cookie must come from our own page.
+
+Cookies travel by themselves, also when a foreign page makes the browser send a request. Two things tell our
+page from others: what the browser itself says about the origin (`Sec-Fetch-Site`, `Origin`; a page cannot
+forge them), and a form token that only this server can make for this session.
+"""
 
 import hmac
+from collections.abc import Sequence
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from reedbed.domain.errors import Forbidden
-from reedbed.http.cookies import SESSION_COOKIE, VISITOR_COOKIE
+from reedbed.http.cookies import SESSION_COOKIE, VISITOR_COOKIE, visitor_of
+from reedbed.services.runtime import Runtime
 
 FIELD = "csrf_token"
 HEADER = "x-csrf-token"
+OUT_OF_DATE = "This form is out of date. Reload the page and try again; nothing was changed."
+FOREIGN = "This request came from another site. Nothing was changed."
 
 
 def form_token(secret: bytes, bound_to: str) -> str:
@@ -17,15 +27,55 @@ def form_token(secret: bytes, bound_to: str) -> str:
 
 
 def bound_to(request: Request) -> str:
-    return request.cookies.get(SESSION_COOKIE) or request.cookies.get(VISITOR_COOKIE) or ""
+    """The session, or before there is one, the visitor: see `set_visitor_cookie`."""
+    return request.cookies.get(SESSION_COOKIE) or visitor_of(request)
+
+
+async def check_own_page(request: Request, runtime: Runtime) -> None:
+    """Refuse a change that came with a cookie, unless the browser or the form's token vouch for our page."""
+    if not is_same_origin(request, runtime):
+        await _check_bound(request, runtime.secret, [request.cookies.get(SESSION_COOKIE)])
 
 
 async def check_form_token(request: Request, secret: bytes) -> None:
-    """Refuse a change that came with a cookie but without this session's form token."""
-    owner = bound_to(request)
-    given = request.headers.get(HEADER) or await _field(request)
-    if not owner or not given or not hmac.compare_digest(given.encode(), form_token(secret, owner).encode()):
-        raise Forbidden("This form is out of date. Reload the page and try again; nothing was changed.")
+    """For forms of visitors (log in, set-up): a log-in forced by another site is an attack, too.
+
+    A session that has ended may still lie in the browser beside the visitor's cookie: either will do.
+    """
+    cookies = [request.cookies.get(name) for name in (SESSION_COOKIE, VISITOR_COOKIE)]
+    await _check_bound(request, secret, cookies)
+
+
+def check_not_foreign(request: Request, runtime: Runtime) -> None:
+    """For doors that need no cookie: programs say nothing of an origin, browsers always do."""
+    origin = request.headers.get("origin")
+    site = request.headers.get("sec-fetch-site", "none")
+    silent = origin is None and site == "none"
+    allowed = origin is not None and origin in runtime.doors.cors_origins
+    if not silent and not allowed and not is_same_origin(request, runtime):
+        raise Forbidden(FOREIGN)
+
+
+def is_same_origin(request: Request, runtime: Runtime) -> bool:
+    """Whether the browser says that our own page asks; a missing word is no word."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin")
+    own = (_origin(runtime.accounts.base_url), f"{request.url.scheme}://{request.headers.get('host', '')}")
+    return origin is not None and origin.lower() in own
+
+
+async def _check_bound(request: Request, secret: bytes, owners: Sequence[str | None]) -> None:
+    given = (request.headers.get(HEADER) or await _field(request) or "").encode()
+    wanted = [form_token(secret, owner).encode() for owner in owners if owner]
+    if not any(hmac.compare_digest(given, token) for token in wanted):
+        raise Forbidden(OUT_OF_DATE)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 async def _field(request: Request) -> str | None:

@@ -11,6 +11,7 @@ from reedbed.http.errors import body_of
 
 BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
+FILE_DOORS = ("opml", "import")
 
 CONTENT_POLICY = "; ".join(
     (
@@ -64,6 +65,29 @@ class SecurityHeaders:
         await self._app(scope, receive, send_guarded)
 
 
+class HeadAsGet:
+    """HEAD is GET without the body, on every address."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        ended = False
+
+        async def send_head(message: Message) -> None:
+            nonlocal ended
+            if message["type"] == "http.response.start":
+                await send(message)
+            elif message["type"] == "http.response.body" and not ended:
+                ended = True
+                await send({"type": "http.response.body", "body": b""})
+
+        await self._app({**scope, "method": "GET"}, receive, send_head)
+
+
 class BodyLimit:
     """More bytes than the door takes: 413, whether the length was announced or not."""
 
@@ -74,7 +98,7 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        limit = OPML_LIMIT if "opml" in scope["path"] or "import" in scope["path"] else BODY_LIMIT
+        limit = OPML_LIMIT if any(word in scope["path"] for word in FILE_DOORS) else BODY_LIMIT
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if not announced.isdigit() or int(announced) > limit:
             await _refuse(send, limit)

@@ -1,11 +1,13 @@
 """Every failure becomes an answer: JSON for programs, a page for people, never a traceback."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reedbed.domain.errors import Invalid, ReedbedError
 from reedbed.http.errors import body_of, headers_of, status_of
@@ -43,10 +45,14 @@ class _Unexpected(ReedbedError):
 def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -> None:
     """`error_page` draws the page for people; without it everyone gets JSON."""
 
-    async def answer(request: Request, error: ReedbedError, status: int) -> Response:
+    async def answer(
+        request: Request, error: ReedbedError, status: int, headers: Mapping[str, str] | None = None
+    ) -> Response:
         if error_page is not None and not request.url.path.startswith(PROGRAM_PATHS):
-            return await error_page(request, error, status)
-        return json_response(body_of(error), status, headers_of(error))
+            drawn = await error_page(request, error, status)
+            drawn.headers.update(headers or {})
+            return drawn
+        return json_response(body_of(error), status, {**headers_of(error), **(headers or {})})
 
     async def expected(request: Request, error: Exception) -> Response:
         assert isinstance(error, ReedbedError)
@@ -60,7 +66,12 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
 
     async def refused_by_router(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return await answer(request, _from_status(error.status_code), error.status_code)
+        if error.status_code != 405:
+            return await answer(request, _from_status(error.status_code), error.status_code)
+        allow = {"Allow": ", ".join(_methods(request))}
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=allow)
+        return await answer(request, _from_status(405), 405, allow)
 
     async def unexpected(request: Request, error: Exception) -> Response:
         log.exception("unexpected error", path=request.url.path, method=request.method, exc_info=error)
@@ -69,7 +80,33 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
     app.add_exception_handler(ReedbedError, expected)
     app.add_exception_handler(RequestValidationError, malformed)
     app.add_exception_handler(HTTPException, refused_by_router)
-    app.add_exception_handler(Exception, unexpected)
+    app.add_middleware(_LastResort, answer=unexpected)
+
+
+class _LastResort:
+    """The innermost layer, so that its answers are guarded like all others."""
+
+    def __init__(self, app: ASGIApp, *, answer: Callable[[Request, Exception], Awaitable[Response]]) -> None:
+        self._app = app
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting)
+        except Exception as error:
+            response = await self._answer(Request(scope), error)
+            if not started:
+                await response(scope, receive, send)
 
 
 def _first_problem(error: RequestValidationError) -> Invalid:
@@ -77,6 +114,14 @@ def _first_problem(error: RequestValidationError) -> Invalid:
     field = ".".join(str(part) for part in problem["loc"][1:])
     message = str(problem["msg"]).removeprefix("Value error, ")
     return Invalid(f"{field}: {message}" if field else message, field or None)
+
+
+def _methods(request: Request) -> list[str]:
+    """What this address takes, over all its routes."""
+    routes: list[BaseRoute] = request.app.routes
+    matching = (route for route in routes if route.matches(request.scope)[0] != Match.NONE)
+    found: set[str] = {method for route in matching for method in getattr(route, "methods", None) or ()}
+    return sorted(found | {"OPTIONS"} | (found & {"GET"} and {"HEAD"}))
 
 
 def _from_status(status: int) -> ReedbedError:

@@ -4,7 +4,9 @@ from fastapi import FastAPI
 
 from reedbed import __version__
 from reedbed.api import register as register_api
-from reedbed.http.guards import BodyLimit, SecurityHeaders
+from reedbed.http.client_ip import TrustedProxies
+from reedbed.http.cors import Cors
+from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
 from reedbed.http.handlers import register_error_handlers
 from reedbed.services.runtime import Runtime
 from reedbed.web import register as register_web
@@ -23,6 +25,10 @@ def create_app(runtime: Runtime) -> FastAPI:
     register_api(app)
     register_web(app)
     register_error_handlers(app, error_page)
+    # The last one added is the outermost.
+    app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
+    app.add_middleware(Cors, origins=runtime.doors.cors_origins)
     app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
+    app.add_middleware(TrustedProxies, trusted=runtime.doors.trusted_proxies)
     return app

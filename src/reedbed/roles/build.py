@@ -1,11 +1,12 @@
 """From settings to a `Runtime`, and back to nothing."""
 
+import asyncio
 import os
 import secrets
 import socket
 import time
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
@@ -17,8 +18,10 @@ from reedbed.events.memory import MemoryBus
 from reedbed.events.pacer import MemoryPacer, Pacer
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
+from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.services import accounts
-from reedbed.services.runtime import AccountPolicy, FetchPolicy, Runtime
+from reedbed.services.runtime import AccountPolicy, DoorPolicy, FetchPolicy, Runtime
+from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
 from reedbed.store.database import Database
@@ -53,8 +56,11 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
+            doors=DoorPolicy(settings.trusted_proxies, settings.cors_origins),
+            mailer=_mailer(settings),
         )
         await _owner_from_settings(settings, runtime)
+        stack.push_async_callback(_ended, asyncio.create_task(watch_revocations(runtime)))
         yield runtime
 
 
@@ -115,6 +121,20 @@ def _account_policy(settings: Settings) -> AccountPolicy:
     )
 
 
+def _mailer(settings: Settings) -> Mailer | None:
+    if not settings.smtp_host:
+        return None
+    server = MailServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        sender=settings.smtp_from,
+        tls=settings.smtp_tls,
+        username=settings.smtp_username,
+        password=settings.smtp_password.get_secret_value(),
+    )
+    return Mailer(server)
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         login=per_minute(settings.login_rate_limit),
@@ -122,6 +142,12 @@ def _limits(settings: Settings) -> Limits:
         search=Allowance(settings.search_rate_burst, settings.search_rate_per_second),
         refresh=per_minute(settings.feeds_refresh_rate_limit),
     )
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def _secret(settings: Settings, db: Database) -> bytes:

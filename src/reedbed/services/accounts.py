@@ -1,18 +1,26 @@
-"""Accounts: the first owner, logging in and out, and telling who calls."""
-
-from dataclasses import replace
+"""Accounts: the first owner, logging in and out, and leaving for good."""
 
 from reedbed.domain.accounts import Caller, NewSession, User
 from reedbed.domain.emails import email_address
-from reedbed.domain.errors import Conflict, Unauthorized
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
+from reedbed.domain.limits import Allowance
 from reedbed.domain.passwords import check_password
-from reedbed.domain.times import MINUTE
+from reedbed.services.limits import spend, spend_attempt
+from reedbed.services.mail import ask_for_letter
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import hash_password, new_token, password_matches, token_hash
-from reedbed.store import sessions, users
+from reedbed.services.secrets import hash_password, is_outdated, password_matches
+from reedbed.services.sessions import add_session, announce_revoked
+from reedbed.store import app_settings, events, sessions, users
+from reedbed.store.database import Tx
 
-TOUCH_EVERY = 5 * MINUTE
-"""`last_active_at` need not be exact, and a write for each request would be."""
+WRONG = "Invalid email or password"
+WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
+UNVERIFIED = "Confirm your e-mail address first: open the link in the letter we have just sent you."
+DISABLED = "This account is disabled. Ask the operator of this server."
+LAST_OWNER = "This is the only owner. Make somebody else an owner first."
+
+PER_ACCOUNT = Allowance(30, 0.1)
+"""Slows guessing from many addresses, and locks nobody out for longer than ten seconds."""
 
 
 async def needs_owner(runtime: Runtime) -> bool:
@@ -23,23 +31,41 @@ async def needs_owner(runtime: Runtime) -> bool:
 async def create_owner(runtime: Runtime, email: str, password: str) -> User:
     address = email_address(email)
     check_password(password, address)
+    if not await needs_owner(runtime):
+        raise _owned()
     password_hash = await hash_password(password)
+    now = runtime.now()
     async with runtime.db.write() as tx:
+        # Whoever comes second waits here for the first to be done, also on PostgreSQL.
+        await app_settings.put(tx, "owner_made_at", str(now), now)
         if await users.any_user(tx):
-            raise Conflict("This server has an owner already. Log in instead.")
-        return await users.add(
-            tx, email=address, password_hash=password_hash, role="owner", now=runtime.now(), verified=True
+            raise _owned()
+        owner = await users.add(
+            tx, email=address, password_hash=password_hash, role="owner", now=now, verified=True
         )
+        await events.note(tx, now, "user_registered", owner.id, {"how": "setup"})
+    return owner
 
 
 async def log_in(
     runtime: Runtime, email: str, password: str, *, user_agent: str | None = None, ip: str | None = None
 ) -> NewSession:
+    await spend_attempt(runtime, "login", ip)
+    address = _as_stored(email)
+    await spend(runtime, f"login-account:{address}", PER_ACCOUNT)
     async with runtime.db.read() as tx:
-        found = await users.by_email(tx, email.strip().lower())
-    if not await password_matches(password, found[1] if found else None) or found is None:
-        raise Unauthorized("Invalid email or password")
-    return await open_session(runtime, found[0], user_agent=user_agent, ip=ip)
+        found = await users.by_email(tx, address)
+    user, password_hash = found or (None, None)
+    if not await password_matches(password, password_hash) or user is None or password_hash is None:
+        await _note_failure(runtime, user, ip)
+        raise Unauthorized(WRONG)
+    await _check_welcome(runtime, user)
+    fresh = await hash_password(password) if is_outdated(password_hash) else None
+    async with runtime.db.write() as tx:
+        if fresh is not None:
+            await users.set_password(tx, user.id, fresh)
+        await events.note(tx, runtime.now(), "user_login", user.id, {"ip": ip})
+        return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
 
 
 async def log_out(runtime: Runtime, caller: Caller) -> None:
@@ -47,38 +73,59 @@ async def log_out(runtime: Runtime, caller: Caller) -> None:
         return
     async with runtime.db.write() as tx:
         await sessions.remove(tx, caller.user_id, caller.session_id)
+    await announce_revoked(runtime, caller.user_id, session_id=caller.session_id)
 
 
-async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> Caller | None:
-    """The caller behind a session token, or None."""
-    now = runtime.now()
+async def check_own_password(runtime: Runtime, caller: Caller, password: str, field: str) -> None:
+    """Before what cannot be undone: the session alone may be somebody at an open laptop."""
+    await spend(runtime, f"password:{caller.user_id}", runtime.limits.login)
     async with runtime.db.read() as tx:
-        found = await sessions.caller(
-            tx, token_hash(token), now=now, idle_since=now - runtime.accounts.session_idle
-        )
-    if found is None:
-        return None
-    caller, last_active_at = found
-    if now - last_active_at > TOUCH_EVERY and caller.session_id is not None:
-        async with runtime.db.write() as tx:
-            await sessions.touch(tx, caller.session_id, now)
-    return replace(caller, by_cookie=by_cookie)
+        password_hash = await users.password_hash(tx, caller.user_id)
+    if not await password_matches(password, password_hash):
+        raise Invalid(WRONG_PASSWORD, field=field)
 
 
-async def open_session(
-    runtime: Runtime, user: User, *, user_agent: str | None = None, ip: str | None = None
-) -> NewSession:
-    now = runtime.now()
-    token = new_token()
-    expires_at = now + runtime.accounts.session_life
+async def delete_account(runtime: Runtime, caller: Caller, password: str) -> None:
+    """The account with everything it owns, at once and for good."""
+    await check_own_password(runtime, caller, password, "password")
+    await remove_user(runtime, caller.user)
+
+
+async def remove_user(runtime: Runtime, user: User) -> None:
     async with runtime.db.write() as tx:
-        await sessions.add(
-            tx,
-            user.id,
-            token_hash=token_hash(token),
-            user_agent=user_agent[:300] if user_agent else None,
-            ip=ip,
-            now=now,
-            expires_at=expires_at,
-        )
-    return NewSession(token, expires_at, user)
+        await keep_an_owner(tx, user)
+        await users.remove(tx, user.id)
+        await events.note(tx, runtime.now(), "user_deleted", None)
+    await announce_revoked(runtime, user.id)
+
+
+async def keep_an_owner(tx: Tx, user: User) -> None:
+    """Refuse what would leave the server without an owner who can log in."""
+    if user.role == "owner" and user.disabled_at is None and await users.owners(tx) <= 1:
+        raise Conflict(LAST_OWNER)
+
+
+async def _check_welcome(runtime: Runtime, user: User) -> None:
+    """Told only to whoever knows the password."""
+    if user.disabled_at is not None:
+        raise Forbidden(DISABLED)
+    if user.email_verified_at is None and runtime.mailer is not None:
+        await ask_for_letter(runtime, "register", user.email)
+        raise Forbidden(UNVERIFIED)
+
+
+async def _note_failure(runtime: Runtime, user: User | None, ip: str | None) -> None:
+    """Without what was typed: people put passwords into the wrong field."""
+    async with runtime.db.write() as tx:
+        await events.note(tx, runtime.now(), "login_failed", user.id if user else None, {"ip": ip})
+
+
+def _as_stored(email: str) -> str:
+    try:
+        return email_address(email)
+    except Invalid:
+        return ""
+
+
+def _owned() -> Conflict:
+    return Conflict("This server has an owner already. Log in instead.")

@@ -75,7 +75,8 @@ def _revokes(hint: Hint, caller: Caller) -> bool:
         return False
     session, token = hint.data.get("session_id"), hint.data.get("token_id")
     if session is None and token is None:
-        return hint.data.get("except_session_id") != caller.session_id
+        kept = hint.data.get("except_session_id")
+        return kept is None or kept != caller.session_id
     return (session is not None and session == caller.session_id) or (
         token is not None and token == caller.token_id
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 
 from reedbed.domain.limits import Limits
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
@@ -9,6 +10,8 @@ from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter
 from reedbed.events.pacer import Pacer
 from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.mail_out import Mailer
+from reedbed.services.caller_cache import CallerCache
 from reedbed.store.database import Database
 
 
@@ -31,6 +34,14 @@ class AccountPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class DoorPolicy:
+    """Whom the HTTP doors believe."""
+
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
     bus: Bus
@@ -45,6 +56,10 @@ class Runtime:
     fetching: FetchPolicy = field(default=FetchPolicy())
     accounts: AccountPolicy = field(default=AccountPolicy())
     limits: Limits = field(default=Limits())
+    doors: DoorPolicy = field(default=DoorPolicy())
+    mailer: Mailer | None = None
+    """None: the operator hands links over by other means."""
+    callers: CallerCache = field(default_factory=CallerCache)
 
     def now(self) -> Instant:
         return self.clock()

@@ -1,17 +1,33 @@
 """The event log: what happened to an account, for its owner and the operator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import insert
+from sqlalchemy import ClauseElement, bindparam, delete, insert, select, tuple_
 
+from reedbed.domain.accounts import LoggedEvent
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
-from reedbed.store.statements import Statement
+from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import event_log
 
 _NOTE = Statement(insert(event_log), columns=["user_id", "kind", "detail", "at"])
+
+
+def _page(whose: str, kinds: str) -> ClauseElement:
+    columns = (event_log.c.id, event_log.c.user_id, event_log.c.kind, event_log.c.detail, event_log.c.at)
+    before = tuple_(event_log.c.at, event_log.c.id) < tuple_(bindparam("before_at"), bindparam("before_id"))
+    query = select(*columns).where(before)
+    if whose == "one":
+        query = query.where(event_log.c.user_id == bindparam("user_id"))
+    if kinds == "one":
+        query = query.where(event_log.c.kind == bindparam("kind"))
+    return query.order_by(event_log.c.at.desc(), event_log.c.id.desc()).limit(bindparam("limit"))
+
+
+_PAGE = Shapes(_page)
+_FORGET = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
 
 
 async def note(
@@ -20,3 +36,26 @@ async def note(
     await tx.run(
         _NOTE, {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now}
     )
+
+
+async def page(
+    tx: Tx, *, user_id: int | None, kind: str | None, before: tuple[Instant, int], limit: int
+) -> Sequence[LoggedEvent]:
+    """Newest first; `user_id` None is everybody's, for operators."""
+    params = {
+        "user_id": user_id,
+        "kind": kind,
+        "before_at": before[0],
+        "before_id": before[1],
+        "limit": limit,
+    }
+    rows = await tx.all(_PAGE(_how_many(user_id), _how_many(kind)), params)
+    return [LoggedEvent(*row) for row in rows]
+
+
+async def forget(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FORGET, {"before": before})
+
+
+def _how_many(wanted: object) -> str:
+    return "all" if wanted is None else "one"

@@ -1,13 +1,18 @@
 """Sessions: opaque tokens, only their SHA-256 stored."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from reedbed.domain.accounts import Caller, User
+from reedbed.domain.accounts import Caller, Session
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import sessions, users
-from reedbed.store.users import USER_COLUMNS
+from reedbed.store.users import USER_COLUMNS, user_of
+
+_mine = sessions.c.user_id == bindparam("user_id")
+_alive = (sessions.c.expires_at > bindparam("now"), sessions.c.last_active_at > bindparam("idle_since"))
 
 _INSERT = Statement(
     insert(sessions).returning(sessions.c.id),
@@ -16,21 +21,26 @@ _INSERT = Statement(
 _CALLER = Statement(
     select(*USER_COLUMNS, sessions.c.id.label("session_id"), sessions.c.last_active_at)
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
-    .where(
-        sessions.c.token_hash == bindparam("token_hash"),
-        sessions.c.expires_at > bindparam("now"),
-        sessions.c.last_active_at > bindparam("idle_since"),
-        users.c.disabled_at.is_(None),
+    .where(sessions.c.token_hash == bindparam("token_hash"), *_alive, users.c.disabled_at.is_(None))
+)
+_LIST = Statement(
+    select(
+        sessions.c.id,
+        sessions.c.user_agent,
+        sessions.c.ip,
+        sessions.c.created_at,
+        sessions.c.last_active_at,
+        sessions.c.expires_at,
     )
+    .where(_mine, *_alive)
+    .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
+    .limit(bindparam("limit"))
 )
 _TOUCH = Statement(
     update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
 )
-_DELETE = Statement(
-    delete(sessions).where(
-        sessions.c.id == bindparam("session_id"), sessions.c.user_id == bindparam("user_id")
-    )
-)
+_DELETE = Statement(delete(sessions).where(sessions.c.id == bindparam("session_id"), _mine))
+_DELETE_OTHERS = Statement(delete(sessions).where(_mine, sessions.c.id != bindparam("kept_id")))
 
 
 async def add(
@@ -64,8 +74,15 @@ async def caller(
     row = await tx.one(_CALLER, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
     if row is None:
         return None
-    user = User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
-    return Caller(user, session_id=row["session_id"]), row["last_active_at"]
+    return Caller(user_of(row), session_id=row["session_id"]), row["last_active_at"]
+
+
+async def of_user(
+    tx: Tx, user_id: int, *, now: Instant, idle_since: Instant, limit: int
+) -> Sequence[Session]:
+    """The last active first."""
+    params = {"user_id": user_id, "now": now, "idle_since": idle_since, "limit": limit}
+    return [Session(*row) for row in await tx.all(_LIST, params)]
 
 
 async def touch(tx: Tx, session_id: int, now: Instant) -> None:
@@ -74,3 +91,8 @@ async def touch(tx: Tx, session_id: int, now: Instant) -> None:
 
 async def remove(tx: Tx, user_id: int, session_id: int) -> bool:
     return await tx.run(_DELETE, {"user_id": user_id, "session_id": session_id}) == 1
+
+
+async def remove_others(tx: Tx, user_id: int, kept_id: int | None) -> int:
+    """All sessions of a user but one, or all."""
+    return await tx.run(_DELETE_OTHERS, {"user_id": user_id, "kept_id": kept_id or 0})

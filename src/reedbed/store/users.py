@@ -1,12 +1,25 @@
 """Accounts."""
 
-from sqlalchemy import bindparam, func, insert, select, update
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.accounts import User
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.statements import Statement
-from reedbed.store.tables import users
+from reedbed.store.tables import (
+    event_log,
+    jobs,
+    mail_links,
+    parked_unread,
+    sessions,
+    subscriptions,
+    unread,
+    users,
+)
 
 USER_COLUMNS = (
     users.c.id,
@@ -18,41 +31,100 @@ USER_COLUMNS = (
     users.c.disabled_at,
 )
 
+_mine = users.c.id == bindparam("user_id")
+
 _ANY = Statement(select(users.c.id).limit(1))
 _BY_ID = Statement(select(*USER_COLUMNS).where(users.c.id == bindparam("id")))
 _BY_EMAIL = Statement(select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")))
+_PASSWORD = Statement(select(users.c.password_hash).where(_mine))
 _INSERT = Statement(
-    insert(users).returning(*USER_COLUMNS),
-    columns=["email", "password_hash", "role", "created_at", "email_verified_at"],
+    insert(users).on_conflict_do_nothing(index_elements=["email"]).returning(*USER_COLUMNS),
+    columns=["email", "password_hash", "role", "created_at", "email_verified_at", "privacy_accepted_at"],
 )
-_SET_PASSWORD = Statement(
-    update(users).where(users.c.id == bindparam("user_id")).values(password_hash=bindparam("password_hash"))
+_SET_PASSWORD = Statement(update(users).where(_mine).values(password_hash=bindparam("password_hash")))
+_SET_PREFERENCES = Statement(update(users).where(_mine).values(preferences=bindparam("preferences")))
+_SET_ROLE = Statement(update(users).where(_mine).values(role=bindparam("role")))
+_SET_DISABLED = Statement(update(users).where(_mine).values(disabled_at=bindparam("disabled_at")))
+_VERIFY = Statement(
+    update(users)
+    .where(_mine, users.c.email == bindparam("email"))
+    .values(email_verified_at=func.coalesce(users.c.email_verified_at, bindparam("now")))
 )
-_COUNT = Statement(select(func.count()).select_from(users))
+_OWNERS = Statement(
+    select(func.count()).select_from(users).where(users.c.role == "owner", users.c.disabled_at.is_(None))
+)
+_followed = (
+    select(func.count())
+    .where(subscriptions.c.user_id == users.c.id, subscriptions.c.unsubscribed_at.is_(None))
+    .scalar_subquery()
+)
+_seen = select(func.max(sessions.c.last_active_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()
+_LIST = Statement(
+    select(*USER_COLUMNS, _followed.label("feeds"), _seen.label("last_active_at"))
+    .where(users.c.id > bindparam("after"))
+    .order_by(users.c.id)
+    .limit(bindparam("limit"))
+)
+# These hold no foreign key to the account, or keep their rows without one.
+_REMOVE_FIRST = tuple(
+    Statement(delete(table).where(table.c.user_id == bindparam("user_id")))
+    for table in (unread, parked_unread, event_log)
+)
+_address = select(users.c.email).where(_mine).scalar_subquery()
+_REMOVE_LINKS = Statement(delete(mail_links).where(mail_links.c.email == _address))
+_REMOVE_LETTERS = Statement(delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_address)))
+_REMOVE = Statement(delete(users).where(_mine))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An account as the operator sees it."""
+
+    user: User
+    feeds: int
+    last_active_at: Instant | None
 
 
 async def any_user(tx: Tx) -> bool:
     return await tx.value(_ANY) is not None
 
 
-async def count(tx: Tx) -> int:
-    return await tx.value(_COUNT)
+async def owners(tx: Tx) -> int:
+    """How many owners can log in."""
+    return await tx.value(_OWNERS)
 
 
 async def by_id(tx: Tx, user_id: int) -> User | None:
     row = await tx.one(_BY_ID, {"id": user_id})
-    return _user(row) if row else None
+    return user_of(row) if row else None
 
 
 async def by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
     """The user and the password's hash."""
     row = await tx.one(_BY_EMAIL, {"email": email})
-    return (_user(row), row["password_hash"]) if row else None
+    return (user_of(row), row["password_hash"]) if row else None
 
 
-async def add(
-    tx: Tx, *, email: str, password_hash: str | None, role: str, now: Instant, verified: bool
-) -> User:
+async def password_hash(tx: Tx, user_id: int) -> str | None:
+    return await tx.value(_PASSWORD, {"user_id": user_id})
+
+
+async def members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
+    rows = await tx.all(_LIST, {"after": after, "limit": limit})
+    return [Member(user_of(row), row["feeds"], row["last_active_at"]) for row in rows]
+
+
+async def add_if_new(
+    tx: Tx,
+    *,
+    email: str,
+    password_hash: str | None,
+    role: str,
+    now: Instant,
+    verified: bool,
+    privacy_accepted: bool = False,
+) -> User | None:
+    """None when the address has an account already."""
     row = await tx.one(
         _INSERT,
         {
@@ -61,15 +133,49 @@ async def add(
             "role": role,
             "created_at": now,
             "email_verified_at": now if verified else None,
+            "privacy_accepted_at": now if privacy_accepted else None,
         },
     )
-    assert row is not None
-    return _user(row)
+    return user_of(row) if row else None
+
+
+async def add(
+    tx: Tx, *, email: str, password_hash: str | None, role: str, now: Instant, verified: bool
+) -> User:
+    """For an address that is known to be new."""
+    made = await add_if_new(
+        tx, email=email, password_hash=password_hash, role=role, now=now, verified=verified
+    )
+    assert made is not None
+    return made
 
 
 async def set_password(tx: Tx, user_id: int, password_hash: str) -> None:
     await tx.run(_SET_PASSWORD, {"user_id": user_id, "password_hash": password_hash})
 
 
-def _user(row: Row) -> User:
+async def set_preferences(tx: Tx, user_id: int, preferences: str) -> None:
+    await tx.run(_SET_PREFERENCES, {"user_id": user_id, "preferences": preferences})
+
+
+async def set_role(tx: Tx, user_id: int, role: str) -> None:
+    await tx.run(_SET_ROLE, {"user_id": user_id, "role": role})
+
+
+async def set_disabled(tx: Tx, user_id: int, at: Instant | None) -> None:
+    await tx.run(_SET_DISABLED, {"user_id": user_id, "disabled_at": at})
+
+
+async def verify(tx: Tx, user_id: int, email: str, now: Instant) -> bool:
+    """The address is theirs; False when the account has another by now."""
+    return await tx.run(_VERIFY, {"user_id": user_id, "email": email, "now": now}) == 1
+
+
+async def remove(tx: Tx, user_id: int) -> None:
+    """The account and everything it owns."""
+    for statement in (*_REMOVE_FIRST, _REMOVE_LINKS, _REMOVE_LETTERS, _REMOVE):
+        await tx.run(statement, {"user_id": user_id})
+
+
+def user_of(row: Row) -> User:
     return User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])

@@ -1,0 +1,83 @@
+"""What a user has chosen: every choice has a default, and only known ones are taken."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from reedbed.domain.errors import Invalid
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "theme": ("system", "light", "dark", "sepia"),
+    "size": ("s", "m", "l"),
+    "width": ("narrow", "medium", "wide"),
+    "font": ("serif", "sans"),
+    "density": ("titles", "cards", "magazine"),
+    "order": ("newest", "oldest"),
+    "start_view": ("unread", "all", "starred", "later"),
+}
+
+_LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
+_ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    theme: str = "system"
+    size: str = "m"
+    width: str = "medium"
+    font: str = "serif"
+    density: str = "cards"
+    order: str = "newest"
+    start_view: str = "unread"
+    language: str = ""
+    """Of the page; empty follows the browser."""
+    summary_language: str = ""
+    """Empty follows the instance."""
+    time_zone: str = ""
+    """Empty follows the device."""
+    open_marks: bool = True
+    """Opening an entry marks it read."""
+    scroll_marks: bool = False
+    """Scrolling past an entry marks it read."""
+    proxy_images: bool = True
+
+
+def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
+    """What is not named stays; an unknown name or value is refused."""
+    for name, value in changes.items():
+        _check(name, value)
+    return replace(current, **changes)
+
+
+def read_preferences(stored: Mapping[str, Any]) -> Preferences:
+    """What was stored, perhaps by another version: whatever is not a valid choice takes its default."""
+    return Preferences(**{name: value for name, value in stored.items() if _is_valid(name, value)})
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    try:
+        _check(name, value)
+    except Invalid:
+        return False
+    return True
+
+
+def _check(name: str, value: Any) -> None:
+    if name not in _DEFAULTS:
+        raise Invalid("There is no such preference.", field=f"preferences.{name[:40]}")
+    if type(value) is not type(_DEFAULTS[name]):
+        raise Invalid(f"{name} must be {_kind(name)}.", field=f"preferences.{name}")
+    if name in CHOICES and value not in CHOICES[name]:
+        raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
+    if name.endswith("language") and not _LANGUAGE.match(value):
+        raise Invalid(f"{name} must be a language code such as en or pt-BR.", field=f"preferences.{name}")
+    if name == "time_zone" and not _ZONE.match(value):
+        raise Invalid("time_zone must be a name such as Europe/Berlin.", field="preferences.time_zone")
+
+
+def _kind(name: str) -> str:
+    return "true or false" if isinstance(_DEFAULTS[name], bool) else "text"
+
+
+_DEFAULTS: Mapping[str, Any] = {one.name: one.default for one in fields(Preferences)}

@@ -1,0 +1,59 @@
+"""Who holds which token, remembered for a few seconds: a page full of requests asks the database once.
+
+Whatever changes an account says so on the bus, and every process forgets that account at once; the few
+seconds only bound what a lost hint could do.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reedbed.domain.accounts import Caller
+
+KEPT_SECONDS = 8.0
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    caller: Caller
+    until: float
+
+
+class CallerCache:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self.age = 0
+        """Grows whenever something is forgotten: what was read before must not be remembered after."""
+
+    def get(self, token_hash: str) -> Caller | None:
+        known = self._known.get(token_hash)
+        if known is None:
+            return None
+        if known.until <= self._clock():
+            del self._known[token_hash]
+            return None
+        return known.caller
+
+    def remember(self, token_hash: str, caller: Caller, age: int) -> None:
+        """`age` is the cache's age before the caller was looked up."""
+        if age != self.age:
+            return
+        if len(self._known) >= MOST:
+            self._make_room()
+        self._known[token_hash] = _Known(caller, self._clock() + KEPT_SECONDS)
+
+    def forget_user(self, user_id: int) -> None:
+        self.age += 1
+        for token_hash in [key for key, known in self._known.items() if known.caller.user_id == user_id]:
+            del self._known[token_hash]
+
+    def forget_all(self) -> None:
+        self.age += 1
+        self._known.clear()
+
+    def _make_room(self) -> None:
+        """Dictionaries keep their order: the first are the oldest."""
+        for token_hash in list(self._known)[: MOST // 10]:
+            del self._known[token_hash]

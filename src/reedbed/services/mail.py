@@ -1,0 +1,89 @@
+"""Letters: asked for by a request, written and posted by a worker.
+
+A request only notes the wish, the same way whether or not the address has an account, so that neither the
+answer nor its time tells. The link is made when the letter is written: its token is never at rest.
+"""
+
+from typing import Literal
+
+import structlog
+
+from reedbed.domain.accounts import User
+from reedbed.domain.hints import Hint
+from reedbed.domain.letters import (
+    Letter,
+    NotSent,
+    known_already_letter,
+    link_letter,
+    password_changed_letter,
+)
+from reedbed.domain.limits import Allowance
+from reedbed.domain.times import HOUR, MINUTE
+from reedbed.services.jobs import Done, Later
+from reedbed.services.mail_links import make_link
+from reedbed.services.runtime import Runtime
+from reedbed.store import jobs, users
+from reedbed.store.database import Tx
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+JOB_KIND = "mail"
+Wish = Literal["reset", "register", "password_changed"]
+
+PER_ADDRESS = Allowance(3, 3 / 3600)
+"""Nobody's mailbox is filled through us; more wishes are noted as granted."""
+GIVE_UP_AFTER = 4 * HOUR
+TRY_AGAIN_AFTER = 2 * MINUTE
+
+
+async def ask_for_letter(runtime: Runtime, wish: Wish, email: str) -> None:
+    async with runtime.db.write() as tx:
+        await note_wish(runtime, tx, wish, email)
+    await wake_post(runtime)
+
+
+async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
+    """Inside the caller's transaction; call `wake_post` after it."""
+    if await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS) == 0:
+        await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
+
+
+async def wake_post(runtime: Runtime) -> None:
+    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+
+
+async def post_letter(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job."""
+    letter = await _write(runtime, job.payload["letter"], job.payload["email"])
+    if letter is None or runtime.mailer is None:
+        return Done()
+    now = runtime.now()
+    posted = await runtime.mailer.send(letter, now)
+    if not isinstance(posted, NotSent):
+        return Done()
+    log.warning("a letter was not sent", letter=job.payload["letter"], reason=posted.reason)
+    if posted.try_again and now - job.created_at < GIVE_UP_AFTER:
+        return Later(now + TRY_AGAIN_AFTER)
+    return Done({"error": posted.reason})
+
+
+async def _write(runtime: Runtime, wish: Wish, email: str) -> Letter | None:
+    async with runtime.db.read() as tx:
+        found = await users.by_email(tx, email)
+    if found is None or found[0].disabled_at is not None:
+        return None
+    return await _write_to(runtime, wish, found[0])
+
+
+async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Letter:
+    base_url = runtime.accounts.base_url
+    match wish:
+        case "reset":
+            return link_letter(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
+        case "register" if user.email_verified_at is None:
+            return link_letter(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
+        case "register":
+            return known_already_letter(user.email, base_url)
+        case "password_changed":
+            return password_changed_letter(user.email, base_url)
