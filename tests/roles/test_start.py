@@ -1,0 +1,107 @@
+"""Starting, refusing to start, and stopping: one sentence, the right exit code, no traceback."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.processes import reedbed, run_once, signed_in
+
+
+def test_serve_needs_nothing_and_stops_within_ten_seconds(tmp_path: Path, free_port: int) -> None:
+    with reedbed("serve", port=free_port, cwd=tmp_path) as server:
+        assert (tmp_path / "data" / "reedbed.db").exists()
+        started = time.monotonic()
+        assert server.stop() == 0
+    assert time.monotonic() - started < 10
+
+
+def test_an_open_stream_does_not_hold_up_the_stop(tmp_path: Path, free_port: int) -> None:
+    with (  # noqa: SIM117  the stream must end before the server is looked at
+        reedbed("serve", port=free_port, cwd=tmp_path) as server,
+        signed_in(server.url) as client,
+    ):
+        with client.stream("GET", "/api/v1/events") as stream:
+            next(stream.iter_lines())
+            started = time.monotonic()
+            assert server.stop() == 0
+    assert time.monotonic() - started < 6
+
+
+def test_a_second_start_is_quick_and_idle_memory_small(tmp_path: Path, free_port: int) -> None:
+    with reedbed("serve", port=free_port, cwd=tmp_path) as server:
+        server.stop()
+    with reedbed("serve", port=free_port, cwd=tmp_path) as server:
+        httpx.get(f"{server.url}/login").raise_for_status()
+        time.sleep(1)
+        assert _resident_mb(server.process.pid) < 130
+
+
+def test_an_occupied_port_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = run_once("serve", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+    _assert_one_sentence(refused, "Port", "REEDBED_PORT")
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"port": "many"}, "REEDBED_PORT"),
+        ({"registration": "maybe"}, "REEDBED_REGISTRATION"),
+        ({"database_url": "mysql://x"}, "REEDBED_DATABASE_URL"),
+        ({"secret_key": "short"}, "REEDBED_SECRET_KEY"),
+        ({"allow_networks": "everything"}, "REEDBED_ALLOW_NETWORKS"),
+        ({"owner_password": ""}, "REEDBED_OWNER_EMAIL"),
+        ({"fetch_interval": "3600", "fetch_max_backoff": "60"}, "REEDBED_FETCH_MAX_BACKOFF"),
+        ({"database_url": "postgresql://nobody@127.0.0.1:1/none"}, "REEDBED_DATABASE_URL"),
+        ({"redis_url": "redis://127.0.0.1:1/0"}, "REEDBED_REDIS_URL"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, settings: dict[str, str], names: str) -> None:
+    _assert_one_sentence(run_once("serve", cwd=tmp_path, **settings), names)
+
+
+def test_an_unusable_data_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = run_once("serve", "--data-dir", str(tmp_path / "file" / "data"), cwd=tmp_path)
+    _assert_one_sentence(refused, "--data-dir")
+
+
+def test_split_roles_wait_for_the_migration(tmp_path: Path, postgres_server) -> None:
+    url = postgres_server.create()
+    try:
+        _assert_one_sentence(run_once("web", cwd=tmp_path, database_url=url), "reedbed admin db migrate")
+        assert run_once("admin", "db", "migrate", cwd=tmp_path, database_url=url).returncode == 0
+        assert run_once("admin", "db", "migrate", cwd=tmp_path, database_url=url).returncode == 0
+    finally:
+        postgres_server.drop(url)
+
+
+def test_config_masks_what_is_secret(tmp_path: Path) -> None:
+    shown = run_once(
+        "config",
+        cwd=tmp_path,
+        secret_key="s" * 40,
+        database_url="postgresql://me:hidden@db/reedbed",
+        smtp_password="alsohidden",
+    ).stdout
+    assert "REEDBED_DATABASE_URL=postgresql://me:********@db/reedbed" in shown
+    assert "s" * 40 not in shown
+    assert "hidden" not in shown.replace("********", "")
+
+
+def _assert_one_sentence(refused, *names: str) -> None:
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    for name in names:
+        assert name in refused.stderr
+
+
+def _resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000
