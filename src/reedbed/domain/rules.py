@@ -7,10 +7,14 @@ because the entry is out of sight.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import compile_pattern
+from reedbed.domain.texts import storable
+from reedbed.domain.times import Instant
+from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 
 MAX_CONDITIONS = 20
 MAX_ACTIONS = 10
@@ -50,6 +54,8 @@ class Channel(StrEnum):
     MAIL = "mail"
     WEBHOOK = "webhook"
     PUSH = "push"
+    PAGE = "page"
+    """Shown in the pages that are open, and nowhere else."""
 
 
 class Join(StrEnum):
@@ -70,6 +76,8 @@ class Action:
     kind: ActionKind
     value: str = ""
     """The tag, or the channel of a notification."""
+    url: str = ""
+    """Where a webhook is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,17 @@ class Rule:
     actions: tuple[Action, ...]
     join: Join = Join.ALL
     enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule in its user's list."""
+
+    rule: Rule
+    position: int
+    matched: int
+    """How many entries it has met."""
+    created_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +118,29 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """One notification to send."""
+
+    rule_id: int
+    channel: Channel
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     read: bool = False
     starred: bool = False
     later: bool = False
     muted: bool = False
     tags: tuple[str, ...] = ()
-    notify: tuple[tuple[int, Channel], ...] = ()
-    """(rule id, channel): one notification for each."""
+    notify: tuple[Notice, ...] = ()
     matched: tuple[int, ...] = ()
     """The rules that matched, in order."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether the entry arrives as read."""
+        return self.read or self.muted
 
 
 def apply(rules: Iterable[Rule], subject: Subject) -> Effects:
@@ -133,7 +165,7 @@ def check_rule(
     name: str, join: str, conditions: Sequence[Condition], actions: Sequence[Action]
 ) -> tuple[str, Join, tuple[Condition, ...], tuple[Action, ...]]:
     """The parts of a rule, tidied; raises `Invalid` with the field that is wrong."""
-    title = name.strip()
+    title = storable(name).strip()
     if not title:
         raise Invalid("Rule name is required", field="name")
     if len(title) > MAX_RULE_NAME:
@@ -159,12 +191,29 @@ def read_condition(field: str, operator: str, value: str) -> Condition:
     )
 
 
-def read_action(kind: str, value: str = "") -> Action:
-    return _checked_action(Action(_one_of(ActionKind, kind, "action"), value))
+def read_action(kind: str, value: str = "", url: str = "") -> Action:
+    return _checked_action(Action(_one_of(ActionKind, kind, "action"), value, url))
+
+
+def operator_word(condition: Condition) -> str:
+    """The word `read_condition` would take for it."""
+    plain = condition.operator.value
+    if not condition.negated:
+        return plain
+    return "is_not" if condition.operator is Operator.IS else f"not_{plain}"
+
+
+def reordered(known: Iterable[int], wanted: Sequence[int]) -> dict[int, int]:
+    """Rule id to its new position; `wanted` must name every rule once."""
+    ids = set(known)
+    if len(wanted) != len(ids) or set(wanted) != ids:
+        raise Invalid("The order must name every rule once", field="ids")
+    return {id: position for position, id in enumerate(wanted)}
 
 
 def _checked_condition(condition: Condition) -> Condition:
-    value = condition.value if condition.operator is Operator.REGEX else condition.value.strip()
+    text = storable(condition.value)
+    value = text if condition.operator is Operator.REGEX else text.strip()
     if not value:
         raise Invalid("A condition needs something to look for", field="value")
     if len(value) > MAX_VALUE:
@@ -178,16 +227,24 @@ def _checked_condition(condition: Condition) -> Condition:
 
 
 def _checked_action(action: Action) -> Action:
-    value = action.value.strip()
+    value = storable(action.value).strip()
     match action.kind:
         case ActionKind.TAG:
             if not value or len(value) > MAX_TAG:
                 raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="value")
+            return Action(action.kind, value)
         case ActionKind.NOTIFY:
-            value = _one_of(Channel, value, "value")
+            channel = _one_of(Channel, value, "value")
+            return Action(action.kind, channel, _hook(action.url) if channel is Channel.WEBHOOK else "")
         case _:
-            value = ""
-    return Action(action.kind, value)
+            return Action(action.kind)
+
+
+def _hook(url: str) -> str:
+    tidy = storable(url).strip()
+    if len(tidy) > MAX_ADDRESS or normalize_url(tidy) is None:
+        raise Invalid("A webhook needs an address that starts with http:// or https://", field="url")
+    return tidy
 
 
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -238,11 +295,17 @@ def _fits(operator: Operator, wanted: str, text: str) -> bool:
     seen = text[:MAX_SUBJECT]
     match operator:
         case Operator.CONTAINS:
-            return wanted.casefold() in seen.casefold()
+            return wanted.casefold() in _folded(seen)
         case Operator.IS:
             return wanted.casefold() == seen.strip().casefold()
         case Operator.REGEX:
             return compile_pattern(wanted).occurs_in(seen)
+
+
+@lru_cache(maxsize=16)
+def _folded(text: str) -> str:
+    """Kept for a while, because many rules of many users ask about one entry after the other."""
+    return text.casefold()
 
 
 def _same_language(wanted: str, language: str) -> bool:
@@ -266,7 +329,8 @@ def _with(effects: Effects, rule: Rule) -> Effects:
             case ActionKind.TAG if action.value not in effects.tags:
                 effects = replace(effects, tags=(*effects.tags, action.value))
             case ActionKind.NOTIFY:
-                effects = replace(effects, notify=(*effects.notify, (rule.id, Channel(action.value))))
+                notice = Notice(rule.id, Channel(action.value), action.url)
+                effects = replace(effects, notify=(*effects.notify, notice))
             case _:
                 pass
     return effects

@@ -9,14 +9,17 @@ from reedbed.domain.rules import (
     Effects,
     Field,
     Join,
+    Notice,
     Operator,
     Rule,
     Subject,
     apply,
     check_rule,
     matches,
+    operator_word,
     read_action,
     read_condition,
+    reordered,
 )
 
 ENTRY = Subject(
@@ -86,7 +89,7 @@ def test_effects_add_up_in_order() -> None:
         rule(HERON, do="later", id=6, enabled=False),
     ]
     assert apply(rules, ENTRY) == Effects(
-        starred=True, tags=("bird",), notify=((5, Channel.MAIL),), matched=(1, 3, 4, 5)
+        starred=True, tags=("bird",), notify=(Notice(5, Channel.MAIL),), matched=(1, 3, 4, 5)
     )
 
 
@@ -114,7 +117,12 @@ def test_wrong_conditions_name_their_field(field: str, operator: str, value: str
 
 @pytest.mark.parametrize(
     ("kind", "value", "wrong"),
-    [("explode", "", "action"), ("tag", " ", "value"), ("notify", "pigeon", "value")],
+    [
+        ("explode", "", "action"),
+        ("tag", " ", "value"),
+        ("notify", "pigeon", "value"),
+        ("notify", "webhook", "url"),
+    ],
 )
 def test_wrong_actions_name_their_field(kind: str, value: str, wrong: str) -> None:
     with pytest.raises(Invalid) as refused:
@@ -153,3 +161,27 @@ def test_a_rule_has_a_name_conditions_and_actions(
     with pytest.raises(Invalid) as refused:
         check_rule(name, join, [HERON] * conditions, [Action(ActionKind.STAR)] * actions)
     assert refused.value.field == wrong
+
+
+@pytest.mark.parametrize("word", ["contains", "not_contains", "regex", "not_regex", "is", "is_not"])
+def test_the_words_of_an_operator_survive_the_way_there_and_back(word: str) -> None:
+    assert operator_word(read_condition("title", word, "x")) == word
+
+
+@pytest.mark.parametrize("url", ["", "ftp://example.org", "javascript:alert(1)", "https://", "x" * 3_000])
+def test_a_webhook_needs_a_web_address(url: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        read_action("notify", "webhook", url)
+    assert refusal.value.field == "url"
+
+
+def test_only_a_webhook_keeps_an_address() -> None:
+    assert read_action("notify", "webhook", " https://hook.example/x ").url == "https://hook.example/x"
+    assert read_action("notify", "mail", "https://hook.example/x").url == ""
+
+
+def test_an_order_names_every_rule_once() -> None:
+    assert reordered([1, 2, 3], [3, 1, 2]) == {3: 0, 1: 1, 2: 2}
+    for wrong in ([3, 1], [3, 1, 2, 2], [3, 1, 4]):
+        with pytest.raises(Invalid):
+            reordered([1, 2, 3], wrong)
