@@ -38,6 +38,16 @@ class States:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """States to set on entries; None leaves one as it is."""
+
+    read: bool | None = None
+    starred: bool | None = None
+    later: bool | None = None
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EntryRow:
     """An entry in a list: everything but its body."""
 
