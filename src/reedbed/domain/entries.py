@@ -106,8 +106,10 @@ class StreamQuery:
     read: bool | None = None
     starred: bool | None = None
     later: bool | None = None
+    or_tag: str | None = None
+    """With `feed_ids`: what has this tag counts as well."""
     tag: str | None = None
-    without_tag: str | None = None
+    without_tags: tuple[str, ...] = ()
     without_feed_ids: tuple[int, ...] = ()
     since: Instant | None = None
     """Arrived or changed at or after this moment."""
@@ -134,10 +136,14 @@ class Selection:
     order: Order = "newest"
     feed_id: int | None = None
     folder_id: int | None = None
+    feed_ids: tuple[int, ...] | None = None
+    """Instead of a feed or a folder: exactly these feeds."""
     tag: str | None = None
     up_to: int | None = None
     """The newest entry the reader has seen; what arrived after it is left alone."""
     older_than: Instant | None = None
+    arrived_by: Instant | None = None
+    """Only what we had fetched by this moment, whenever it was published."""
     above: int | None = None
     """Only what the list shows before this entry."""
     below: int | None = None
@@ -145,7 +151,7 @@ class Selection:
 
     def is_whole_scope(self) -> bool:
         """A feed, a folder or everything, at most up to some entry: a mark says it without touching rows."""
-        narrowed = (self.ids, self.tag, self.older_than, self.above, self.below)
+        narrowed = (self.ids, self.tag, self.older_than, self.arrived_by, self.above, self.below)
         return self.view in ("all", "unread") and all(part is None for part in narrowed)
 
 

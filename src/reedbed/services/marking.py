@@ -97,6 +97,8 @@ def _check(selection: Selection) -> None:
 
 
 async def _feeds(tx: Tx, user_id: int, selection: Selection) -> list[int] | None:
+    if selection.feed_ids is not None:
+        return list(selection.feed_ids)
     if selection.feed_id is None and selection.folder_id is None:
         return None
     found = await feeds_of(tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id)
@@ -114,6 +116,7 @@ async def _chosen(tx: Tx, user_id: int, selection: Selection, feed_ids: list[int
         tag=selection.tag,
         up_to=selection.up_to,
         older_than=selection.older_than,
+        arrived_by=selection.arrived_by,
         newer_than=newer_than,
         before=before,
     )

@@ -26,6 +26,17 @@ _ICON = Statement(
         .correlate(blobs),
     )
 )
+_ICONS_OF = Statement(
+    select(blobs.c.id, blobs.c.media_type, blobs.c.data)
+    .where(
+        blobs.c.id.in_(
+            select(feeds.c.icon_id)
+            .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+            .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+        )
+    )
+    .order_by(blobs.c.id)
+)
 _WITHOUT_ICON = Statement(
     select(feeds.c.id, feeds.c.site_url, feeds.c.icon_url)
     .where(
@@ -60,6 +71,11 @@ async def icon(tx: Tx, user_id: int, blob_id: int) -> tuple[str, bytes] | None:
     """Media type and bytes, if it is the icon of a feed this user follows or followed."""
     row = await tx.one(_ICON, {"id": blob_id, "user_id": user_id})
     return None if row is None else (row[0], bytes(row[1]))
+
+
+async def icons_of(tx: Tx, user_id: int) -> list[tuple[int, str, bytes]]:
+    """The icons of all feeds this user follows: id, media type and bytes."""
+    return [(row[0], row[1], bytes(row[2])) for row in await tx.all(_ICONS_OF, {"user_id": user_id})]
 
 
 async def feeds_without_icon(tx: Tx, most: int) -> list[tuple[int, str | None, str | None]]:

@@ -12,11 +12,22 @@ from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import LISTED, entry_row, tags_of, visible, with_states
 from reedbed.store.entry_lists import page
-from reedbed.store.entry_streams import ids_page
+from reedbed.store.entry_streams import every_id, how_many, ids_page
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, entry_versions
 
-__all__ = ["by_ids", "get", "ids_page", "page", "place", "rows_by_ids", "versions", "visible_ids"]
+__all__ = [
+    "by_ids",
+    "every_id",
+    "get",
+    "how_many",
+    "ids_page",
+    "page",
+    "place",
+    "rows_by_ids",
+    "versions",
+    "visible_ids",
+]
 
 _WITH_BODY = Statement(
     select(*LISTED, entry_bodies.c.content, entry_bodies.c.full_content, entry_bodies.c.extra)

@@ -6,17 +6,18 @@ Apps ask for thousands of ids with few columns, so these lists read no titles.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, bindparam, or_, select
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, bindparam, func, or_, select
 
 from reedbed.domain.entries import StreamItem, StreamQuery
 from reedbed.domain.paging import Order
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, tag_id
-from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, entry_tags, later, starred, unread
+from reedbed.store.statements import Shapes, Statement
+from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 
 MOST = 10_000
+NO_END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,25 @@ class _Shape:
 
 async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list[StreamItem]:
     """Continue a stream by giving the last id as `after_id`."""
-    names = ("feed_ids", "tag", "without_tag", "since", "until", "after_id")
+    rows = await tx.all(_STREAM(_shape(query)), _params(user_id, query, min(limit, MOST)))
+    return [StreamItem(*row) for row in rows]
+
+
+async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
+    """All of the stream: Fever knows no pages of ids."""
+    return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, NO_END))]
+
+
+async def how_many(tx: Tx, user_id: int) -> int:
+    """Every entry of the feeds this user follows."""
+    return await tx.value(_HOW_MANY, {"user_id": user_id})
+
+
+def _shape(query: StreamQuery) -> _Shape:
+    names = ("feed_ids", "or_tag", "tag", "since", "until", "after_id")
     parts = {name for name in names if getattr(query, name) is not None}
-    if query.without_feed_ids:
-        parts.add("without_feed_ids")
-    shape = _Shape(query.order, query.read, query.starred, query.later, frozenset(parts))
-    return [StreamItem(*row) for row in await tx.all(_STREAM(shape), _params(user_id, query, limit))]
+    parts |= {name for name in ("without_feed_ids", "without_tags") if getattr(query, name)}
+    return _Shape(query.order, query.read, query.starred, query.later, frozenset(parts))
 
 
 def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
@@ -43,12 +57,13 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
         "user_id": user_id,
         "feed_ids": list(query.feed_ids or ()),
         "without_feed_ids": list(query.without_feed_ids),
+        "or_tag": query.or_tag,
         "tag": query.tag,
-        "without_tag": query.without_tag,
+        "without_tags": list(query.without_tags),
         "since": query.since,
         "until": query.until,
         "after_id": query.after_id,
-        "limit": min(limit, MOST),
+        "limit": limit,
     }
 
 
@@ -104,12 +119,41 @@ def _states(shape: _Shape, source: FromClause | None) -> list[ColumnElement[bool
 
 def _parts(shape: _Shape, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     after = by < bindparam("after_id") if shape.order == "newest" else by > bindparam("after_id")
+    in_feeds = among(entries.c.feed_id, "feed_ids")
+    if "or_tag" in shape.parts:
+        in_feeds = or_(in_feeds, has_tag("or_tag", entries.c.id))
     conditions: dict[str, ColumnElement[bool]] = {
-        "feed_ids": among(entries.c.feed_id, "feed_ids"),
+        "feed_ids": in_feeds,
         "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
-        "without_tag": ~has_tag("without_tag", entries.c.id),
+        "without_tags": ~_has_any_tag("without_tags"),
         "since": or_(entries.c.fetched_at >= bindparam("since"), entries.c.changed_at >= bindparam("since")),
         "until": entries.c.fetched_at <= bindparam("until"),
         "after_id": after,
     }
     return [condition for name, condition in conditions.items() if name in shape.parts]
+
+
+def _has_any_tag(names: str) -> ColumnElement[bool]:
+    return (
+        select(entry_tags.c.entry_id)
+        .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
+        .where(
+            entry_tags.c.user_id == bindparam("user_id"),
+            entry_tags.c.entry_id == entries.c.id,
+            among(tags.c.name, names, tags.c.name.type),
+        )
+        .correlate(entries)
+        .exists()
+    )
+
+
+_HOW_MANY = Statement(
+    select(func.count())
+    .select_from(subscriptions)
+    .join(entries, entries.c.feed_id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        entries.c.id > subscriptions.c.since_id,
+    )
+)

@@ -22,11 +22,20 @@ _NOTE = Statement(
         index_elements=["user_id", "entry_id"], set_={"read_at": _ROWS.excluded.read_at}
     )
 )
+_SINCE = Statement(
+    select(read_history.c.entry_id).where(
+        read_history.c.user_id == _USER, read_history.c.read_at >= bindparam("since")
+    )
+)
 _FORGET = Statement(delete(read_history).where(read_history.c.read_at < bindparam("before")))
 
 
 async def note(tx: Tx, user_id: int, entry_ids: list[int], now: Instant) -> None:
     await tx.run(_NOTE, {"user_id": user_id, "ids": entry_ids, "now": now})
+
+
+async def read_since(tx: Tx, user_id: int, moment: Instant) -> list[int]:
+    return [row[0] for row in await tx.all(_SINCE, {"user_id": user_id, "since": moment})]
 
 
 async def forget_before(tx: Tx, moment: Instant) -> int:

@@ -46,6 +46,7 @@ class Chosen:
     tag: str | None = None
     up_to: int | None = None
     older_than: Instant | None = None
+    arrived_by: Instant | None = None
     newer_than: tuple[Instant, int] | None = None
     """Only entries after this place in (sort_at, id)."""
     before: tuple[Instant, int] | None = None
@@ -76,7 +77,7 @@ async def mark(
 
 
 def _parts(chosen: Chosen) -> frozenset[str]:
-    names = ("ids", "feed_ids", "tag", "up_to", "older_than", "newer_than", "before")
+    names = ("ids", "feed_ids", "tag", "up_to", "older_than", "arrived_by", "newer_than", "before")
     return frozenset(name for name in names if getattr(chosen, name) is not None)
 
 
@@ -88,6 +89,7 @@ def _params(chosen: Chosen) -> dict[str, Any]:
         "tag": chosen.tag,
         "up_to": chosen.up_to,
         "older_than": chosen.older_than,
+        "arrived_by": chosen.arrived_by,
         "after_at": after[0],
         "after_id": after[1],
         "before_at": before[0],
@@ -145,6 +147,7 @@ def _chosen(
         "tag": has_tag("tag", entry_id),
         "up_to": entry_id <= bindparam("up_to"),
         "older_than": sort_at < bindparam("older_than"),
+        "arrived_by": _arrived_by(entry_id),
         "newer_than": place > tuple_(bindparam("after_at"), bindparam("after_id")),
         "before": place < tuple_(bindparam("before_at"), bindparam("before_id")),
     }
@@ -152,3 +155,13 @@ def _chosen(
     if shape.view in _MARKS:
         wanted.append(has_mark(_MARKS[shape.view], entry_id))
     return wanted
+
+
+def _arrived_by(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:
+    arrival = entries.alias("arrival")
+    return (
+        select(arrival.c.id)
+        .where(arrival.c.id == entry_id, arrival.c.fetched_at <= bindparam("arrived_by"))
+        .correlate_except(arrival)
+        .exists()
+    )

@@ -31,6 +31,7 @@ _INSERT = Statement(
     columns=["user_id", "kind", "name", "scopes", "secret_hash", "fever_digest", "created_at"],
 )
 _BY_SECRET = Statement(_callers.where(tokens.c.secret_hash == bindparam("secret_hash")))
+_BY_ID = Statement(_callers.add_columns(tokens.c.secret_hash).where(tokens.c.id == bindparam("token_id")))
 _BY_FEVER = Statement(_callers.where(tokens.c.fever_digest == bindparam("digest")))
 _LIST = Statement(select(*_TOKEN_COLUMNS).where(_mine).order_by(tokens.c.id.desc()))
 _COUNT = Statement(select(func.count()).select_from(tokens).where(_mine))
@@ -75,6 +76,13 @@ async def by_secret(tx: Tx, kind: str, secret_hash: str) -> tuple[Caller, Instan
 
 async def by_fever_digest(tx: Tx, digest: str) -> tuple[Caller, Instant | None] | None:
     return _caller(await tx.one(_BY_FEVER, {"kind": "app_password", "digest": digest}))
+
+
+async def by_id(tx: Tx, kind: str, token_id: int) -> tuple[Caller, Instant | None, str] | None:
+    """Whose it is, when it was last used, and the hash of its secret."""
+    row = await tx.one(_BY_ID, {"kind": kind, "token_id": token_id})
+    found = _caller(row)
+    return (*found, row["secret_hash"]) if row is not None and found is not None else None
 
 
 async def of_user(tx: Tx, user_id: int) -> Sequence[ApiToken]:
