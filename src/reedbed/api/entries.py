@@ -1,0 +1,163 @@
+"""Entries: lists by view, one entry, its states and its history."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from reedbed.api.entry_json import (
+    EntryItem,
+    EntryList,
+    EntryOut,
+    VersionList,
+    entry_item,
+    entry_json,
+    revision_json,
+)
+from reedbed.domain.entries import Change, EntryPage, Selection, View, ViewQuery
+from reedbed.domain.errors import Invalid
+from reedbed.domain.paging import Order, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.texts import storable
+from reedbed.domain.times import Instant, from_datetime
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response
+from reedbed.services import entries, marking
+
+router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
+
+TagName = Annotated[str, Field(max_length=200)]
+
+
+class ChangeBody(BaseModel):
+    """What is left out stays as it is."""
+
+    read: bool | None = None
+    starred: bool | None = None
+    later: bool | None = None
+    tags: list[TagName] | None = Field(default=None, max_length=200, examples=[["birds"]])
+
+
+class MarkBody(BaseModel):
+    """Which entries: the ids, or a feed, a folder with its subfolders, a tag, a view, or all of them."""
+
+    ids: list[JsonId] | None = Field(default=None, max_length=marking.MOST_IDS)
+    feed_id: JsonId | None = None
+    folder_id: JsonId | None = None
+    tag: TagName | None = None
+    all: bool = False
+    view: View | None = None
+    order: Order = "newest"
+    up_to: JsonId | None = Field(default=None, description="The newest entry seen; later ones stay.")
+    older_than: datetime | None = None
+    above: JsonId | None = Field(default=None, description="Only what the list shows before this entry.")
+    below: JsonId | None = Field(default=None, description="Only what the list shows after this entry.")
+    read: bool = Field(default=True, description="False marks unread.")
+
+
+class MarkedOut(BaseModel):
+    marked: int
+    undo: str = Field(description="Takes it back within an hour: POST /api/v1/undo.")
+
+
+@router.get(
+    "",
+    summary="A list of entries, without their bodies",
+    responses={200: {"model": EntryList}},
+)
+async def list_entries(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    view: Annotated[View, Query()] = "all",
+    feed_id: Annotated[JsonId | None, Query(description="The feed's id, as in an entry's feed_id.")] = None,
+    folder_id: Annotated[JsonId | None, Query(description="With its subfolders.")] = None,
+    tag: Annotated[str | None, Query(max_length=200)] = None,
+    q: Annotated[str | None, Query(max_length=500, description="Full-text search.")] = None,
+    order: Annotated[Order, Query()] = "newest",
+    since: Annotated[datetime | None, Query(description="Only entries of this moment or later.")] = None,
+    limit: Annotated[str | None, Query()] = None,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    query = ViewQuery(
+        view=view,
+        order=order,
+        feed_id=feed_id,
+        folder_id=folder_id,
+        tag=None if tag is None else storable(tag),
+        since=_instant(since),
+    )
+    words = storable(q or "").strip()
+    name = f"entries {query.name()} {words}"
+    start = None if cursor is None else decode_cursor(cursor, order, name)
+    size = page_limit(limit)
+    if words:
+        page = await entries.search_entries(runtime, caller.user_id, words, query, start, size)
+    else:
+        page = await entries.list_entries(runtime, caller.user_id, query, start, size)
+    return _page(page, order, name)
+
+
+@router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkedOut}})
+async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Response:
+    marked = await marking.mark(runtime, caller.user_id, _selection(body), read=body.read)
+    return json_response({"marked": marked.count, "undo": marked.undo})
+
+
+@router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    return json_response(entry_json(await entries.get_entry(runtime, caller.user_id, entry_id)))
+
+
+@router.patch(
+    "/{entry_id}", summary="Set read, starred, later and tags", responses={200: {"model": EntryItem}}
+)
+async def change(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, body: ChangeBody) -> Response:
+    wanted = Change(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
+    return json_response(entry_item(await entries.change_entry(runtime, caller.user_id, entry_id, wanted)))
+
+
+@router.get(
+    "/{entry_id}/versions",
+    summary="What the entry said before, newest first, and what changed",
+    responses={200: {"model": VersionList}},
+)
+async def versions(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    revisions = await entries.get_revisions(runtime, caller.user_id, entry_id)
+    return json_response({"items": [revision_json(one) for one in revisions], "next_cursor": None})
+
+
+def _page(page: EntryPage, order: Order, name: str) -> Response:
+    following = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
+    return json_response({"items": [entry_item(row) for row in page.rows], "next_cursor": following})
+
+
+def _selection(body: MarkBody) -> Selection:
+    said = (
+        body.ids,
+        body.feed_id,
+        body.folder_id,
+        body.tag,
+        body.view,
+        body.older_than,
+        body.above,
+        body.below,
+    )
+    if not body.all and all(part is None for part in said):
+        raise Invalid("Say which entries: ids, feed_id, folder_id, tag or all.")
+    return Selection(
+        ids=None if body.ids is None else tuple(body.ids),
+        view=body.view or "all",
+        order=body.order,
+        feed_id=body.feed_id,
+        folder_id=body.folder_id,
+        tag=None if body.tag is None else storable(body.tag),
+        up_to=body.up_to,
+        older_than=_instant(body.older_than),
+        above=body.above,
+        below=body.below,
+    )
+
+
+def _instant(moment: datetime | None) -> Instant | None:
+    return None if moment is None else from_datetime(moment)

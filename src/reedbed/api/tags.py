@@ -1,0 +1,54 @@
+"""Tags."""
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.domain.entries import TagCount
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response
+from reedbed.services.tags import create_tag, delete_tag, list_tags, rename_tag
+
+router = APIRouter(prefix="/api/v1/tags", tags=["tags"])
+
+
+class TagBody(BaseModel):
+    name: str = Field(examples=["birds"], max_length=1_000)
+
+
+class TagOut(BaseModel):
+    id: str
+    name: str
+    entries: int
+    unread: int
+
+
+class TagList(BaseModel):
+    items: list[TagOut]
+    next_cursor: str | None
+
+
+@router.get("", summary="All tags", responses={200: {"model": TagList}})
+async def list_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    found = await list_tags(runtime, caller.user_id)
+    return json_response({"items": [_tag(tag) for tag in found], "next_cursor": None})
+
+
+@router.post("", status_code=201, summary="Make a tag", responses={201: {"model": TagOut}})
+async def create(runtime: RuntimeOf, caller: CallerOf, body: TagBody) -> Response:
+    return json_response(_tag(await create_tag(runtime, caller.user_id, body.name)), 201)
+
+
+@router.patch("/{tag_id}", summary="Rename a tag", responses={200: {"model": TagOut}})
+async def rename(runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, body: TagBody) -> Response:
+    return json_response(_tag(await rename_tag(runtime, caller.user_id, tag_id, body.name)))
+
+
+@router.delete("/{tag_id}", status_code=204, summary="Delete a tag; the entries stay")
+async def delete(runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath) -> Response:
+    await delete_tag(runtime, caller.user_id, tag_id)
+    return Response(status_code=204)
+
+
+def _tag(tag: TagCount) -> dict[str, object]:
+    return {"id": str(tag.id), "name": tag.name, "entries": tag.entries, "unread": tag.unread}
