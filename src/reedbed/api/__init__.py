@@ -2,10 +2,52 @@
 
 from fastapi import FastAPI
 
-from reedbed.api import bookmarks, events, feeds, folders, health, highlights, opml, subscriptions
+from reedbed.api import (
+    auth,
+    bookmarks,
+    counts,
+    entries,
+    events,
+    feeds,
+    folders,
+    health,
+    highlights,
+    members,
+    opml,
+    status,
+    subscriptions,
+    tags,
+    tokens,
+    undo,
+    users,
+)
+from reedbed.api.errors_out import ERRORS
+from reedbed.api.openapi import describe
+from reedbed.http.limits import count_request
+
+PARTS = (
+    health,
+    status,
+    auth,
+    users,
+    tokens,
+    events,
+    feeds,
+    folders,
+    subscriptions,
+    opml,
+    entries,
+    undo,
+    counts,
+    tags,
+    bookmarks,
+    highlights,
+    members,
+)
 
 
 def register(app: FastAPI) -> None:
-    """Put the API's doors on the application."""
-    for part in (health, events, feeds, folders, subscriptions, opml, bookmarks, highlights):
-        app.include_router(part.router)
+    """Put the API's doors on the application: each tells its errors and counts its callers' requests."""
+    for part in PARTS:
+        app.include_router(part.router, responses=ERRORS, dependencies=[count_request])
+    describe(app)

@@ -81,7 +81,7 @@ async def delete_member(runtime: Runtime, user: User) -> None:
     await remove_user(runtime, user)
 
 
-def check_may_change(actor: User, user: User) -> None:
+def check_may_change(actor: User, user: User, becoming: str = "user") -> None:
     """Owners look after everybody, admins after plain users."""
-    if actor.role != "owner" and user.operates:
-        raise Forbidden("Only an owner may change another operator.")
+    if actor.role != "owner" and (user.operates or becoming != "user"):
+        raise Forbidden("Only an owner may make or change an operator.")

@@ -105,6 +105,11 @@ async def open_invites(runtime: Runtime) -> list[MailLink]:
         return list(await mail_links.invites(tx, runtime.now()))
 
 
+async def withdraw_invite(runtime: Runtime, link_id: int) -> bool:
+    async with runtime.db.write() as tx:
+        return await mail_links.remove_invite(tx, link_id)
+
+
 async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> NewSession:
     password_hash = await hash_password(wish.password)
     now = runtime.now()

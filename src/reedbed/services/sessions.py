@@ -86,6 +86,13 @@ async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
     return count
 
 
+async def revoke_all_sessions(runtime: Runtime, caller: Caller) -> None:
+    async with runtime.db.write() as tx:
+        count = await sessions.remove_others(tx, caller.user_id, None)
+        await events.note(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
+    await announce_revoked(runtime, caller.user_id)
+
+
 async def announce_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:
     """`session_id`, `token_id` or `except_session_id`; none of them: everything of this user."""
     runtime.callers.forget_user(user_id)

@@ -92,3 +92,21 @@ def _in_order_sqlite(element: in_order, compiler: SQLCompiler, **kw: Any) -> str
 @compiles(in_order, "postgresql")
 def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) -> str:
     return compiler.process(Join(element.left, element.right, element.onclause), **kw)
+
+
+class database_size(GenericFunction[int]):  # noqa: N801
+    """Bytes of the whole database."""
+
+    inherit_cache = True
+    type = BigInteger()
+    name = "database_size"
+
+
+@compiles(database_size, "sqlite")
+def _database_size_sqlite(element: database_size, compiler: SQLCompiler, **kw: Any) -> str:
+    return "(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())"
+
+
+@compiles(database_size, "postgresql")
+def _database_size_postgresql(element: database_size, compiler: SQLCompiler, **kw: Any) -> str:
+    return "pg_database_size(current_database())"

@@ -1,0 +1,96 @@
+"""People and their log as the API shows them."""
+
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from reedbed.domain.accounts import LoggedEvent, User
+from reedbed.domain.paging import decode_cursor, encode_cursor
+from reedbed.http.json import moment, text_id
+from reedbed.services.preferences import preferences_of
+
+FIRST_PAGE = (2**62, 2**62)
+"""Later than any event."""
+
+
+class PreferencesOut(BaseModel):
+    theme: str
+    size: str
+    width: str
+    font: str
+    density: str
+    order: str
+    start_view: str
+    language: str
+    summary_language: str
+    time_zone: str
+    open_marks: bool
+    scroll_marks: bool
+    proxy_images: bool
+
+
+class UserOut(BaseModel):
+    id: str
+    email: str
+    role: str
+    email_verified: bool
+    created_at: str
+    preferences: PreferencesOut
+
+
+class EventOut(BaseModel):
+    id: str
+    kind: str
+    at: str
+    detail: dict[str, Any]
+
+
+class EventList(BaseModel):
+    items: list[EventOut]
+    next_cursor: str | None
+
+
+class SomebodysEvent(EventOut):
+    user_id: str | None
+
+
+class EverybodysEvents(BaseModel):
+    items: list[SomebodysEvent]
+    next_cursor: str | None
+
+
+def user_json(user: User) -> dict[str, Any]:
+    return {
+        "id": str(user.id),
+        "email": user.email,
+        "role": user.role,
+        "email_verified": user.email_verified_at is not None,
+        "created_at": moment(user.created_at),
+        "preferences": asdict(preferences_of(user)),
+    }
+
+
+def event_json(event: LoggedEvent, *, whose: bool = False) -> dict[str, Any]:
+    shown = {
+        "id": str(event.id),
+        "kind": event.kind,
+        "at": moment(event.at),
+        "detail": orjson.loads(event.detail),
+    }
+    return {**shown, "user_id": text_id(event.user_id)} if whose else shown
+
+
+def events_before(cursor: str | None, view: str) -> tuple[int, int]:
+    if cursor is None:
+        return FIRST_PAGE
+    place = decode_cursor(cursor, "newest", view)
+    return place.sort_at, place.id
+
+
+def events_after(found: list[LoggedEvent], size: int, view: str) -> str | None:
+    """`found` has one more than was wanted, when there is one."""
+    if len(found) <= size:
+        return None
+    return encode_cursor(found[size - 1].at, found[size - 1].id, "newest", view)

@@ -1,0 +1,28 @@
+"""How the instance is doing."""
+
+from dataclasses import asdict
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.json import json_response
+from reedbed.services.status import current_status
+
+router = APIRouter(prefix="/api/v1/status", tags=["health"])
+
+
+class StatusOut(BaseModel):
+    feeds_count: int
+    posts_count: int
+    unread_count: int
+    queue_size: int
+    circuit_breaker: str = Field(examples=["CLOSED"])
+    health_warning: str | None
+    db_size_mb: float | None = Field(description="For operators; null for others.")
+    version: str
+
+
+@router.get("", summary="Counts, queue, breaker, warnings and version", responses={200: {"model": StatusOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return json_response(asdict(await current_status(runtime, caller.user)))

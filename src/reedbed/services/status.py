@@ -1,0 +1,54 @@
+"""How the instance is doing, in the numbers a user or a dashboard asks for."""
+
+from dataclasses import dataclass
+
+from reedbed import __version__
+from reedbed.domain.accounts import User
+from reedbed.services.runtime import Runtime
+from reedbed.store import app_settings, status
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """What waits for the model, and whether it is being asked."""
+
+    size: int = 0
+    breaker: str = "CLOSED"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    feeds_count: int
+    posts_count: int
+    unread_count: int
+    queue_size: int
+    circuit_breaker: str
+    health_warning: str | None
+    db_size_mb: float | None
+    """Only for operators."""
+    version: str
+
+
+async def current_status(runtime: Runtime, user: User) -> Status:
+    queue = await queue_state(runtime)
+    async with runtime.db.read() as tx:
+        counts = await status.counts(tx, user.id)
+        warning = await app_settings.get(tx, "health_warning")
+        size = await status.size_in_bytes(tx) if user.operates else None
+    return Status(
+        feeds_count=counts.feeds,
+        posts_count=counts.posts,
+        unread_count=counts.unread,
+        queue_size=queue.size,
+        circuit_breaker=queue.breaker,
+        health_warning=warning,
+        db_size_mb=None if size is None else round(size / MEGABYTE, 1),
+        version=__version__,
+    )
+
+
+async def queue_state(runtime: Runtime) -> QueueState:
+    """Nothing waits: summaries are made on the spot, without a model."""
+    return QueueState()
