@@ -6,7 +6,12 @@ const HASHED = /^\/assets\/.*-[A-Z0-9]{8}\.\w+$/;
 const PARTS = new Set(["article", "list", "rows"]);
 
 self.addEventListener("install", (event) => {
-  event.waitUntil(caches.open(SHELL).then((cache) => cache.add("/offline")).then(() => self.skipWaiting()));
+  event.waitUntil(
+    caches
+      .open(SHELL)
+      .then((cache) => cache.add("/offline"))
+      .then(() => self.skipWaiting()),
+  );
 });
 
 self.addEventListener("activate", (event) => {
@@ -25,13 +30,21 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || url.pathname.startsWith("/api/")) return;
   if (HASHED.test(url.pathname)) event.respondWith(keptFirst(request));
   else if (request.mode === "navigate") event.respondWith(networkFirst(request, url.href));
-  else if (PARTS.has(request.headers.get("HX-Target"))) event.respondWith(networkFirst(request, partKey(request, url)));
-  else if (request.destination === "image" || url.pathname.startsWith("/assets/")) event.respondWith(networkFirst(request, url.href));
+  else if (PARTS.has(request.headers.get("HX-Target")))
+    event.respondWith(networkFirst(request, partKey(request, url)));
+  else if (request.destination === "image" || url.pathname.startsWith("/assets/"))
+    event.respondWith(networkFirst(request, url.href));
 });
 
 self.addEventListener("push", (event) => {
   const news = event.data?.json() ?? {};
-  event.waitUntil(self.registration.showNotification(news.title ?? "Reedbed", { body: news.body, tag: news.tag, data: { url: news.url ?? "/unread" } }));
+  event.waitUntil(
+    self.registration.showNotification(news.title ?? "Reedbed", {
+      body: news.body,
+      tag: news.tag,
+      data: { url: news.url ?? "/unread" },
+    }),
+  );
 });
 
 self.addEventListener("notificationclick", (event) => {
@@ -86,5 +99,7 @@ async function keepShell(addresses) {
 
 async function forgetOldCaches() {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name !== SHELL && name !== READ).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name !== SHELL && name !== READ).map((name) => caches.delete(name)),
+  );
 }

@@ -4,11 +4,13 @@ import { clearSelection, reloadList, selection } from "./list.js";
 import { explain, send } from "./requests.js";
 import { refreshCounts } from "./counts.js";
 import { announce } from "./announce.js";
+import { closeMenus } from "./menus.js";
 import { dismiss, showServerToast } from "./toast.js";
 import { say } from "./words.js";
 
 document.addEventListener("formdata", (event) => {
-  if (event.target.querySelector?.('input[name=scope][value=ids]')) for (const id of selection()) event.formData.append("ids", id);
+  if (event.target.querySelector?.("input[name=scope][value=ids]"))
+    for (const id of selection()) event.formData.append("ids", id);
 });
 
 document.addEventListener("submit", (event) => {
@@ -24,7 +26,7 @@ async function markMany(fields) {
   const read = fields.get("value") !== "false";
   const changed = affected(fields).filter((row) => row.hasAttribute("data-unread") === read);
   for (const row of changed) show(row.id.slice(1), "read", read);
-  document.querySelector("details.menu[open]")?.removeAttribute("open");
+  closeMenus();
   try {
     const response = await send("/mark-read", fields);
     showServerToast(await response.text());
@@ -55,7 +57,8 @@ function affected(fields) {
   const place = rows.findIndex((row) => row.id === `e${fields.get("above") ?? fields.get("below")}`);
   if (fields.has("above")) return rows.slice(0, Math.max(0, place));
   if (fields.has("below")) return place < 0 ? [] : rows.slice(place + 1);
-  if (fields.has("older_than")) return rows.filter((row) => age(row) > Number(fields.get("older_than")) * 86_400_000);
+  if (fields.has("older_than"))
+    return rows.filter((row) => age(row) > Number(fields.get("older_than")) * 86_400_000);
   return rows;
 }
 

@@ -68,5 +68,6 @@ function known(key) {
 }
 
 function places(key) {
-  return document.querySelectorAll(`[data-count="${CSS.escape(key)}"]`);
+  // Never through the rows: there may be ten thousand of them.
+  return document.querySelectorAll(`:is(#nav, #list-bar) [data-count="${CSS.escape(key)}"]`);
 }

@@ -3,10 +3,13 @@ import { announce } from "./announce.js";
 import { explain, part } from "./requests.js";
 import { say, sayCount } from "./words.js";
 
-const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && loadMore(), {
-  root: document.getElementById("list-body"),
-  rootMargin: "0px 0px 1200px",
-});
+const seen = new IntersectionObserver(
+  (entries) => entries.some((entry) => entry.isIntersecting) && loadMore(),
+  {
+    root: document.getElementById("list-body"),
+    rootMargin: "0px 0px 1200px",
+  },
+);
 let loading = null;
 
 export function loadMore() {
@@ -18,7 +21,10 @@ async function load() {
   const more = document.querySelector("#rows .more");
   const next = more?.querySelector("a[rel=next]");
   if (!next) return;
-  const slow = setTimeout(() => more.replaceChildren(document.getElementById("skeleton").content.cloneNode(true)), 300);
+  const slow = setTimeout(
+    () => more.replaceChildren(document.getElementById("skeleton").content.cloneNode(true)),
+    300,
+  );
   try {
     const html = await part(next.href, "rows");
     clearTimeout(slow);

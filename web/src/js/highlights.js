@@ -25,7 +25,9 @@ export function highlightSelection() {
 function paint() {
   const prose = document.getElementById("prose");
   if (!prose || !window.Highlight) return;
-  const quotes = [...document.querySelectorAll("[data-highlight]")].map((quote) => quote.textContent);
+  const quotes = [...document.querySelectorAll("#article [data-highlight]")].map(
+    (quote) => quote.textContent,
+  );
   const ranges = quotes.map((quote) => find(prose, quote)).filter(Boolean);
   CSS.highlights.set("kept", new Highlight(...ranges));
 }

@@ -4,13 +4,24 @@ import { isMarked, mark, unmark } from "./marks.js";
 import { open, step } from "./open.js";
 import { currentRow, focusRow, focusedRow, idOf } from "./rows.js";
 import { announce } from "./announce.js";
-import { closeMenus, openDialog } from "./menus.js";
+import { closeMenus, dialogIsOpen, openDialog } from "./menus.js";
 import { undoButton } from "./toast.js";
 import { highlightSelection } from "./highlights.js";
 import { copyAddress } from "./share.js";
 import { say } from "./words.js";
 
-const GO = { u: "/unread", a: "/all", s: "/starred", l: "/later", f: "/feeds", h: "/highlights", b: "/bookmarks", t: "/stories", d: "/digests", ",": "/settings/look" };
+const GO = {
+  u: "/unread",
+  a: "/all",
+  s: "/starred",
+  l: "/later",
+  f: "/feeds",
+  h: "/highlights",
+  b: "/bookmarks",
+  t: "/stories",
+  d: "/digests",
+  ",": "/settings/look",
+};
 const PATIENCE = 1500;
 let went = 0;
 
@@ -45,7 +56,7 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialogIsOpen()) return;
   if (isField(event.target)) return void (event.key === "Escape" && event.target.blur());
   if (event.key === " " && event.target.closest("button, summary, audio, video, [role=button]")) return;
   const goes = Date.now() - went < PATIENCE && GO[event.key];
@@ -57,7 +68,7 @@ document.addEventListener("keydown", (event) => {
 
 function toggle(what) {
   const row = focusedRow() ?? currentRow();
-  const id = row ? idOf(row) : document.querySelector(".read")?.dataset.entry;
+  const id = row ? idOf(row) : document.querySelector("#article .read")?.dataset.entry;
   if (id) mark(id, what, !isMarked(id, what));
 }
 

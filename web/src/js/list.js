@@ -2,7 +2,19 @@
 import { announce } from "./announce.js";
 import { show } from "./marks.js";
 import { send, part, explain } from "./requests.js";
-import { container, currentRow, firstRow, focusRow, focusedRow, idOf, lastRow, linkOf, listBody, neighbour, rove } from "./rows.js";
+import {
+  container,
+  currentRow,
+  firstRow,
+  focusRow,
+  focusedRow,
+  idOf,
+  lastRow,
+  listBody,
+  neighbour,
+  rove,
+  setCurrent,
+} from "./rows.js";
 import { open } from "./open.js";
 import { sayCount } from "./words.js";
 import htmx from "./htmx.js";
@@ -15,9 +27,9 @@ export function selection() {
 }
 
 export function clearSelection() {
-  selected.clear();
+  if (!selected.size) return;
+  unpaint();
   anchor = null;
-  for (const row of document.querySelectorAll(".row[data-selected]")) row.removeAttribute("data-selected");
   showSelection();
 }
 
@@ -36,7 +48,7 @@ export async function reloadList({ top = false } = {}) {
   const list = document.getElementById("list");
   const url = document.getElementById("app").dataset.viewUrl;
   if (!list || !url) return;
-  const openId = document.querySelector(".read")?.dataset.entry;
+  const openId = document.querySelector("#article .read")?.dataset.entry;
   const scrolled = top ? 0 : listBody().scrollTop;
   try {
     list.innerHTML = await part(url + location.search.replace("pane=nav", ""), "list");
@@ -47,9 +59,8 @@ export async function reloadList({ top = false } = {}) {
   htmx.process(list);
   clearSelection();
   listBody().scrollTop = scrolled;
-  const row = openId && document.getElementById(`e${openId}`);
-  if (row) linkOf(row).setAttribute("aria-current", "true");
   prepare(list);
+  if (openId) setCurrent(document.getElementById(`e${openId}`));
   document.dispatchEvent(new CustomEvent("reedbed:list"));
 }
 
@@ -59,9 +70,13 @@ export function prepare(root) {
   rove(currentRow() ?? firstRow());
 }
 
-function selectRange(from, to) {
-  for (const row of document.querySelectorAll(".row[data-selected]")) row.removeAttribute("data-selected");
+function unpaint() {
+  for (const id of selected) document.getElementById(`e${id}`)?.removeAttribute("data-selected");
   selected.clear();
+}
+
+function selectRange(from, to) {
+  unpaint();
   const down = from.compareDocumentPosition(to) & Node.DOCUMENT_POSITION_FOLLOWING;
   for (let row = from; row; row = neighbour(row, down ? 1 : -1)) {
     row.setAttribute("data-selected", "");
@@ -115,7 +130,14 @@ document.addEventListener("keydown", (event) => {
 let passed = null;
 let pending = [];
 let timer = 0;
-document.addEventListener("scroll", (event) => event.target.id === "list-body" && container()?.hasAttribute("data-marks-on-scroll") && notePassed(event.target), true);
+document.addEventListener(
+  "scroll",
+  (event) =>
+    event.target.id === "list-body" &&
+    container()?.hasAttribute("data-marks-on-scroll") &&
+    notePassed(event.target),
+  true,
+);
 
 function notePassed(body) {
   const edge = body.getBoundingClientRect().top;
@@ -133,7 +155,13 @@ async function sendPassed() {
   if (!pending.length) return;
   const ids = pending.splice(0).map(idOf);
   const fields = new FormData();
-  for (const [name, value] of [["scope", "ids"], ["value", "true"], ["quiet", "true"], ...ids.map((id) => ["ids", id])]) fields.append(name, value);
+  for (const [name, value] of [
+    ["scope", "ids"],
+    ["value", "true"],
+    ["quiet", "true"],
+    ...ids.map((id) => ["ids", id]),
+  ])
+    fields.append(name, value);
   for (const id of ids) show(id, "read", true);
   try {
     await send("/mark-read", fields);

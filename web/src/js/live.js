@@ -20,7 +20,8 @@ function listen() {
   stream = new EventSource(address);
   stream.addEventListener("open", () => (wait = 1000));
   stream.addEventListener("error", retryWhenClosed);
-  for (const [name, handle] of Object.entries(HEARD)) stream.addEventListener(name, (event) => handle(parsed(event)));
+  for (const [name, handle] of Object.entries(HEARD))
+    stream.addEventListener(name, (event) => handle(parsed(event)));
 }
 
 const HEARD = {
@@ -78,17 +79,20 @@ function concernsView(entry) {
 
 function noteState(state) {
   for (const id of state.ids ?? [state.id]) {
-    for (const what of ["read", "starred", "later"]) if (typeof state[what] === "boolean") show(id, what, state[what]);
+    for (const what of ["read", "starred", "later"])
+      if (typeof state[what] === "boolean") show(id, what, state[what]);
   }
 }
 
 function noteUpdate(entry) {
-  if (String(entry.id) === document.querySelector(".read")?.dataset.entry) htmx.trigger(document.body, "summaryReady");
+  if (String(entry.id) === document.querySelector("#article .read")?.dataset.entry)
+    htmx.trigger(document.body, "summaryReady");
 }
 
 const noteProgress = settled(1500, () => {
   const list = document.getElementById("feed-list-container");
-  if (list && !list.querySelector(".feed-edit > *, details[open], :focus")) htmx.trigger(document.body, "refreshFeedList");
+  if (list && !list.querySelector(".feed-edit > *, details[open], :focus"))
+    htmx.trigger(document.body, "refreshFeedList");
 });
 const refreshCountsSoon = settled(700, () => refreshCounts().catch(() => {}));
 

@@ -18,7 +18,8 @@ function looked() {
 function show(name, value) {
   if (ON_ROOT.has(name)) setOrClear(document.documentElement, name, value);
   if (name === "density") showDensity(value);
-  if (name === "scroll") document.getElementById("rows")?.toggleAttribute("data-marks-on-scroll", Boolean(value));
+  if (name === "scroll")
+    document.getElementById("rows")?.toggleAttribute("data-marks-on-scroll", Boolean(value));
 }
 
 function showDensity(value) {

@@ -25,7 +25,7 @@ function showStatus(value) {
 }
 
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.elt.id === "feed-add-form" && event.detail.successful) {
+  if (event.detail.elt.id === "feed-add-form" && event.detail.xhr.status < 400) {
     event.detail.elt.reset();
     document.getElementById("feed-add-form-errors").replaceChildren();
   }
@@ -53,7 +53,9 @@ folders?.addEventListener("keydown", (event) => {
   event.preventDefault();
   move(line, { to: KEYS[event.key] });
 });
-folders?.addEventListener("dragstart", (event) => event.dataTransfer.setData("text/plain", event.target.closest("[data-folder]").dataset.folder));
+folders?.addEventListener("dragstart", (event) =>
+  event.dataTransfer.setData("text/plain", event.target.closest("[data-folder]").dataset.folder),
+);
 folders?.addEventListener("dragover", (event) => event.preventDefault());
 folders?.addEventListener("drop", (event) => {
   event.preventDefault();

@@ -45,14 +45,16 @@ export function show(id, what, value) {
   const row = rowOf(id);
   if (what === "read") {
     row?.toggleAttribute("data-unread", !value);
-    const feed = row?.dataset.feed ?? document.querySelector(`.read[data-entry="${id}"]`)?.dataset.feed;
+    const feed =
+      row?.dataset.feed ?? document.querySelector(`#article .read[data-entry="${id}"]`)?.dataset.feed;
     if (feed) adjustUnread(feed, value ? -1 : 1);
   } else {
     row?.toggleAttribute(`data-${what}`, value);
     if (row) showSigns(row);
     if (what === "later") adjust("later", value ? 1 : -1);
   }
-  for (const button of buttons(id, what)) press(button, what === "read" ? !value : value, what === "read" ? !value : !value);
+  for (const button of buttons(id, what))
+    press(button, what === "read" ? !value : value, what === "read" ? !value : !value);
 }
 
 function press(button, pressed, next) {
@@ -71,7 +73,7 @@ function rowOf(id) {
 }
 
 function buttons(id, what) {
-  return document.querySelectorAll(`form[data-mark="${what}"][action^="/entry/${id}/"] button`);
+  return document.querySelectorAll(`#article form[data-mark="${what}"][action^="/entry/${id}/"] button`);
 }
 
 document.addEventListener("submit", (event) => {

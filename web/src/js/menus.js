@@ -1,19 +1,37 @@
 // Menus are <details>: they work alone; here they learn to close. Dialogs open and give the focus back.
 import { remember } from "./look.js";
 
+const dialogs = [...document.querySelectorAll("dialog")];
+const menus = new Set();
+
+export function dialogIsOpen() {
+  return dialogs.some((dialog) => dialog.open);
+}
+
 export function openDialog(id) {
   document.getElementById(id)?.showModal();
 }
 
 /** Close what is open; true when something was. */
 export function closeMenus(except) {
-  const open = [...document.querySelectorAll("details.menu[open]")].filter((menu) => menu !== except);
+  const open = [...menus].filter((menu) => menu !== except);
   for (const menu of open) {
     menu.removeAttribute("open");
     if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
   }
   return open.length > 0;
 }
+
+// Kept as they open, so that no click has to search the page for them.
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (!target.matches("details.menu")) return;
+    if (target.open) menus.add(target);
+    else menus.delete(target);
+  },
+  true,
+);
 
 document.addEventListener("click", (event) => {
   closeMenus(event.target.closest("details.menu"));
@@ -31,16 +49,20 @@ document.addEventListener("click", (event) => {
 });
 
 // What cannot be taken back is asked about.
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest("form[data-ask]");
-  const dialog = document.getElementById("ask");
-  if (!form || !dialog || form.dataset.asked) return;
-  event.preventDefault();
-  event.stopImmediatePropagation();
-  dialog.querySelector("h2").textContent = form.dataset.ask;
-  dialog.showModal();
-  dialog.addEventListener("close", () => answer(form, event.submitter, dialog.returnValue), { once: true });
-}, true);
+document.addEventListener(
+  "submit",
+  (event) => {
+    const form = event.target.closest("form[data-ask]");
+    const dialog = document.getElementById("ask");
+    if (!form || !dialog || form.dataset.asked) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    dialog.querySelector("h2").textContent = form.dataset.ask;
+    dialog.showModal();
+    dialog.addEventListener("close", () => answer(form, event.submitter, dialog.returnValue), { once: true });
+  },
+  true,
+);
 
 function answer(form, submitter, given) {
   if (given !== "yes") return;
@@ -50,12 +72,19 @@ function answer(form, submitter, given) {
 
 // Folded folders and the sidebar's scroll are remembered.
 const tree = document.getElementById("tree");
-tree?.addEventListener("toggle", () => {
-  const folded = [...tree.querySelectorAll("details[data-folder]:not([open])")].map((details) => details.dataset.folder);
-  remember("folded", folded.join("."));
-}, true);
+tree?.addEventListener(
+  "toggle",
+  () => {
+    const folded = [...tree.querySelectorAll("details[data-folder]:not([open])")].map(
+      (details) => details.dataset.folder,
+    );
+    remember("folded", folded.join("."));
+  },
+  true,
+);
 if (tree) {
   tree.scrollTop = Number(sessionStorage.getItem("tree")) || 0;
   tree.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   addEventListener("pagehide", () => sessionStorage.setItem("tree", String(tree.scrollTop)));
 }
+document.querySelector(".sub [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -8,7 +8,9 @@ async function register() {
   if (!("serviceWorker" in navigator) || !document.body.dataset.live) return;
   await navigator.serviceWorker.register("/sw.js");
   const { active } = await navigator.serviceWorker.ready;
-  const shell = [...document.querySelectorAll("link[rel=stylesheet], link[rel=icon], script[src]")].map((element) => element.href || element.src);
+  const shell = [...document.querySelectorAll("link[rel=stylesheet], link[rel=icon], script[src]")].map(
+    (element) => element.href || element.src,
+  );
   active.postMessage({ keep: [...shell, new URL(document.body.dataset.icons, location).href] });
 }
 

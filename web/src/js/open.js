@@ -3,7 +3,17 @@ import { announce } from "./announce.js";
 import { loadMore } from "./endless.js";
 import { mark } from "./marks.js";
 import { explain, isOffline, part } from "./requests.js";
-import { currentRow, firstRow, focusRow, focusedRow, idOf, linkOf, neighbour, nextUnread, rove } from "./rows.js";
+import {
+  currentRow,
+  firstRow,
+  focusRow,
+  focusedRow,
+  idOf,
+  linkOf,
+  neighbour,
+  nextUnread,
+  setCurrent,
+} from "./rows.js";
 import { say } from "./words.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
@@ -48,25 +58,25 @@ export function showPane(name) {
 
 async function openAddress(url, { push, id }) {
   asked = url;
+  if (push && url !== location.href) history.pushState({ entry: id }, "", url);
   const slow = setTimeout(() => article.setAttribute("aria-busy", "true"), 300);
   try {
     const html = await (kept.get(url) ?? part(url, "article"));
-    if (asked === url) present(html, url, { push, id });
+    if (asked === url) present(html);
   } catch (error) {
     kept.delete(url);
     if (isOffline(error)) showToast(say("notKept"));
-    else explain(error, () => openAddress(url, { push, id }));
+    else explain(error, () => openAddress(url, { push: false, id }));
   } finally {
     clearTimeout(slow);
     article.removeAttribute("aria-busy");
   }
 }
 
-function present(html, url, { push, id }) {
+function present(html) {
   article.innerHTML = html;
   htmx.process(article);
   showPane("article");
-  if (push && url !== location.href) history.pushState({ entry: id }, "", url);
   const read = article.querySelector(".read");
   if (!read) return;
   document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + read.dataset.title;
@@ -77,18 +87,11 @@ function present(html, url, { push, id }) {
 /** The open entry is read, the acts that need one are offered, and other modules may look at the text. */
 function noteOpened(read) {
   if (read.hasAttribute("data-unread")) mark(read.dataset.entry, "read", true, { quiet: true });
-  for (const button of document.querySelectorAll("[data-needs-entry]")) {
+  for (const button of document.querySelectorAll("#list-bar [data-needs-entry]")) {
     button.disabled = false;
     button.value = read.dataset.entry;
   }
   document.dispatchEvent(new CustomEvent("reedbed:article", { detail: read }));
-}
-
-function setCurrent(row) {
-  const before = currentRow();
-  if (before) linkOf(before).removeAttribute("aria-current");
-  if (row) linkOf(row).setAttribute("aria-current", "true");
-  rove(row ?? firstRow());
 }
 
 function fetchAhead(url) {
@@ -125,7 +128,10 @@ function follow() {
 const ACTS = {
   next: () => step(1),
   previous: () => step(-1),
-  list: () => (history.state?.entry ? history.back() : (history.pushState(null, "", app.dataset.viewUrl), closeArticle())),
+  list: () =>
+    history.state?.entry
+      ? history.back()
+      : (history.pushState(null, "", app.dataset.viewUrl), closeArticle()),
   nav: () => (history.pushState(null, "", "?pane=nav"), showPane("nav")),
 };
 document.addEventListener("click", (event) => {
@@ -144,5 +150,6 @@ if (app && article) {
 }
 // The drawer closes by a touch beside it.
 app?.addEventListener("click", (event) => {
-  if (app.dataset.view === "nav" && event.target.closest(".pane") && !event.target.closest(".pane-nav")) history.back();
+  if (app.dataset.view === "nav" && event.target.closest(".pane") && !event.target.closest(".pane-nav"))
+    history.back();
 });

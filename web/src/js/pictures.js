@@ -6,7 +6,9 @@ const lightbox = document.getElementById("lightbox");
 
 function offer(read) {
   for (const picture of read.querySelectorAll(".prose img")) {
-    if (picture.closest("a, button") || (picture.width && picture.width < SMALL)) continue;
+    // The attribute, not the box: asking for the box would lay the page out before it is painted.
+    const width = Number(picture.getAttribute("width"));
+    if (picture.closest("a, button") || (width && width < SMALL)) continue;
     picture.tabIndex = 0;
     picture.role = "button";
     picture.ariaLabel = picture.alt || say("picture");
@@ -17,7 +19,8 @@ function enlarge(picture) {
   const large = lightbox.querySelector("img");
   large.src = picture.currentSrc || picture.src;
   large.alt = picture.alt;
-  lightbox.querySelector("p").textContent = picture.closest("figure")?.querySelector("figcaption")?.textContent ?? picture.alt;
+  lightbox.querySelector("p").textContent =
+    picture.closest("figure")?.querySelector("figcaption")?.textContent ?? picture.alt;
   lightbox.showModal();
 }
 

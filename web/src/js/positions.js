@@ -8,11 +8,15 @@ let timer = 0;
 document.addEventListener("reedbed:article", ({ detail: read }) => {
   const body = read.closest(".pane-body");
   const part = places.get(read.dataset.entry);
-  body.scrollTop = part ? part * body.scrollHeight : 0;
-  body.addEventListener("scroll", () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => note(read, body), SETTLED);
-  }, { passive: true });
+  if (part) body.scrollTop = part * body.scrollHeight;
+  body.addEventListener(
+    "scroll",
+    () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => note(read, body), SETTLED);
+    },
+    { passive: true },
+  );
 });
 
 /** The beginning and the end are not worth returning to. */

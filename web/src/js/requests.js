@@ -11,7 +11,8 @@ export class Refused extends Error {
 
 /** A change as a form, the way a plain page would send it; throws Refused, or TypeError when there is no network. */
 export async function send(url, fields) {
-  const body = fields instanceof FormData ? new URLSearchParams(fields) : new URLSearchParams(Object.entries(fields));
+  const body =
+    fields instanceof FormData ? new URLSearchParams(fields) : new URLSearchParams(Object.entries(fields));
   return checked(await fetch(url, { method: "POST", body, headers: headers({ "X-CSRF-Token": token() }) }));
 }
 
@@ -76,4 +77,6 @@ document.addEventListener("htmx:sendError", () => explain(new TypeError()));
 
 // After a refused form, the first wrong field takes the focus.
 document.querySelector("[aria-invalid=true]")?.focus();
-document.addEventListener("htmx:afterSwap", (event) => event.detail.target.querySelector("[aria-invalid=true]")?.focus());
+document.addEventListener("htmx:afterSwap", (event) =>
+  event.detail.target.querySelector("[aria-invalid=true]")?.focus(),
+);

@@ -10,8 +10,22 @@ export function linkOf(row) {
   return row.querySelector("h3 a");
 }
 
+let current = null;
+let roving = null;
+
 export function currentRow() {
-  return container()?.querySelector(".row:has([aria-current=true])") ?? null;
+  if (!current?.isConnected) current = container()?.querySelector(".row[data-current]") ?? null;
+  return current;
+}
+
+export function setCurrent(row) {
+  const before = currentRow();
+  before?.removeAttribute("data-current");
+  if (before) linkOf(before).removeAttribute("aria-current");
+  row?.setAttribute("data-current", "");
+  if (row) linkOf(row).setAttribute("aria-current", "true");
+  current = row;
+  rove(row ?? firstRow());
 }
 
 export function focusedRow() {
@@ -23,14 +37,14 @@ export function firstRow() {
 }
 
 export function lastRow() {
-  const sections = container()?.querySelectorAll("section") ?? [];
+  const sections = container()?.querySelectorAll(".day-rows") ?? [];
   return sections[sections.length - 1]?.querySelector(".row:last-child") ?? null;
 }
 
 export function neighbour(row, step) {
   const beside = step > 0 ? row.nextElementSibling : row.previousElementSibling;
   if (beside) return beside;
-  let section = row.closest("section");
+  let section = row.closest(".day-rows");
   do section = step > 0 ? section.nextElementSibling : section.previousElementSibling;
   while (section && !section.querySelector(".row"));
   const rows = section?.querySelectorAll(".row");
@@ -45,9 +59,9 @@ export function nextUnread(row, step) {
 
 /** The one row Tab reaches; the others are reached by arrows and letters. */
 export function rove(row) {
-  const before = container()?.querySelector('.row a[tabindex="0"]');
-  if (before) before.tabIndex = -1;
+  if (roving?.isConnected) linkOf(roving).tabIndex = -1;
   if (row) linkOf(row).tabIndex = 0;
+  roving = row;
 }
 
 export function focusRow(row) {

@@ -3,12 +3,12 @@ import { showToast } from "./toast.js";
 import { say } from "./words.js";
 
 export async function copyAddress() {
-  const read = document.querySelector(".read");
+  const read = document.querySelector("#article .read");
   if (read) await copy(read.dataset.original || location.href);
 }
 
 async function share() {
-  const read = document.querySelector(".read");
+  const read = document.querySelector("#article .read");
   const url = read?.dataset.original || location.href;
   if (!navigator.share) return copy(url);
   // Closing the system's sheet is no failure.

@@ -7,19 +7,32 @@ const FAR = 72;
 const STEEP = 0.6;
 let start = null;
 
-document.addEventListener("touchstart", (event) => {
-  const row = event.target.closest(".row");
-  const text = event.target.closest(".read");
-  start = null;
-  if (event.touches.length !== 1 || (!row && !text) || event.target.closest("pre, .scroll, audio, video, input, textarea")) return;
-  start = { x: event.touches[0].clientX, y: event.touches[0].clientY, row };
-}, { passive: true });
+document.addEventListener(
+  "touchstart",
+  (event) => {
+    const row = event.target.closest(".row");
+    const text = event.target.closest(".read");
+    start = null;
+    if (
+      event.touches.length !== 1 ||
+      (!row && !text) ||
+      event.target.closest("pre, .scroll, audio, video, input, textarea")
+    )
+      return;
+    start = { x: event.touches[0].clientX, y: event.touches[0].clientY, row };
+  },
+  { passive: true },
+);
 
-document.addEventListener("touchmove", (event) => {
-  if (!start?.row) return;
-  const by = event.touches[0].clientX - start.x;
-  if (sideways(event.touches[0])) start.row.style.translate = `${Math.max(-120, Math.min(120, by))}px`;
-}, { passive: true });
+document.addEventListener(
+  "touchmove",
+  (event) => {
+    if (!start?.row) return;
+    const by = event.touches[0].clientX - start.x;
+    if (sideways(event.touches[0])) start.row.style.translate = `${Math.max(-120, Math.min(120, by))}px`;
+  },
+  { passive: true },
+);
 
 document.addEventListener("touchend", (event) => {
   if (!start) return;
