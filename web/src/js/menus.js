@@ -34,7 +34,8 @@ document.addEventListener(
 );
 
 document.addEventListener("click", (event) => {
-  closeMenus(event.target.closest("details.menu"));
+  const chosen = event.target.closest(".menu-acts :is(a, button)");
+  closeMenus(chosen ? null : event.target.closest("details.menu"));
   if (event.target.matches("dialog")) event.target.close();
   if (event.target.closest("a[data-act=search]") && document.getElementById("find")) {
     event.preventDefault();
