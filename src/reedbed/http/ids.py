@@ -18,7 +18,7 @@ def _id(value: Any) -> int:
     return value
 
 
-def _id_in_path(value: Any) -> int:
+def path_id(value: Any) -> int:
     """An impossible id in a path is answered as an unknown one: there is nothing there."""
     try:
         return _id(value)
@@ -27,4 +27,4 @@ def _id_in_path(value: Any) -> int:
 
 
 JsonId = Annotated[int, BeforeValidator(_id), _SCHEMA]
-IdPath = Annotated[int, BeforeValidator(_id_in_path), _SCHEMA]
+IdPath = Annotated[int, BeforeValidator(path_id), _SCHEMA]

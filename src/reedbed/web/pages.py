@@ -77,6 +77,10 @@ def own_address(address: str, otherwise: str = "/") -> str:
     return address if address.isprintable() and "\\" not in address else otherwise
 
 
+def look_of(request: Request) -> Look:
+    return Look.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
+
+
 def read_toast(request: Request) -> Toast | None:
     said = request.cookies.get(TOAST_COOKIE)
     if not said:
@@ -93,7 +97,7 @@ def _frame(request: Request, caller: Caller | None, fresh_visitor: str | None, t
     return Frame(
         csrf_token=form_token(get_runtime(request).secret, bound),
         here=_here(request),
-        look=Look.from_cookie(request.cookies.get(LOOK_COOKIE, "")),
+        look=look_of(request),
         language=language_of(request, caller),
         person=Person(caller.user.email, caller.user.operates) if caller else None,
         toast=toast,

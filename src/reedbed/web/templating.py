@@ -56,3 +56,12 @@ def _gettext(message: str) -> str:
 
 def _ngettext(one: str, many: str, number: int) -> str:
     return _catalogue(_language.get()).ngettext(one, many, number)
+
+
+def translate(message: str, **values: object) -> str:
+    """A text of ours in this request's language, as `_()` gives it in a template."""
+    return _gettext(message) % values if values else _gettext(message)
+
+
+def ngettext(one: str, many: str, number: int) -> str:
+    return _ngettext(one, many, number) % {"num": number}

@@ -1,0 +1,103 @@
+"""From an entry to the article on the page."""
+
+from datetime import tzinfo
+
+from markupsafe import Markup
+
+from reedbed.domain.entries import Entry, EntryRow
+from reedbed.domain.feeds import Enclosure as EntryEnclosure
+from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.times import Instant
+from reedbed.web.moments import full_moment
+from reedbed.web.places import Place
+from reedbed.web.sidebar import icon_address
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import feed_mark
+from reedbed.web.views.reading import Article, Enclosure, FullText, Highlight, Neighbour
+
+WORDS_PER_MINUTE = 230
+BYTES_PER_MB = 1_000_000
+
+
+def build_article(
+    entry: Entry,
+    feed: ShelfFeed | None,
+    *,
+    place: Place | None,
+    now: Instant,
+    zone: tzinfo,
+    known_tags: tuple[str, ...],
+    highlights: tuple[Highlight, ...] = (),
+    bookmarked: bool = False,
+    around: tuple[EntryRow | None, EntryRow | None] = (None, None),
+    show_full: bool = False,
+    full_failed: str = "",
+) -> Article:
+    row = entry.row
+    title = feed.title if feed else ""
+    return Article(
+        id=row.id,
+        title=row.title or translate("Without a title"),
+        feed_name=title,
+        feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
+        mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+        when=full_moment(row.sort_at, now, zone),
+        body=Markup(_body(entry, show_full=show_full)),  # noqa: S704  sanitised when it was stored
+        list_url=place.list_address() if place else "/all",
+        feed_id=row.feed_id,
+        original_url=row.url or entry.external_url or "",
+        language=row.language or "",
+        author=row.author or "",
+        minutes=_minutes(row.words),
+        read=row.states.read,
+        starred=row.states.starred,
+        later=row.states.later,
+        bookmarked=bookmarked,
+        tags=row.states.tags,
+        known_tags=known_tags,
+        full=FullText(shown=show_full and entry.full_content is not None, failed=full_failed)
+        if row.url
+        else None,
+        enclosures=tuple(_enclosure(one) for one in entry.enclosures),
+        versions=row.version - 1,
+        changed=full_moment(row.changed_at, now, zone) if row.changed_at else None,
+        highlights=highlights,
+        previous=_neighbour(around[0], place),
+        next=_neighbour(around[1], place),
+    )
+
+
+def _body(entry: Entry, *, show_full: bool) -> str:
+    return entry.full_content if show_full and entry.full_content else entry.content
+
+
+def _minutes(words: int) -> str:
+    if words < WORDS_PER_MINUTE // 2:
+        return ""
+    return ngettext("%(num)s min", "%(num)s min", max(1, round(words / WORDS_PER_MINUTE)))
+
+
+def _enclosure(one: EntryEnclosure) -> Enclosure:
+    kind = (one.type or "").partition("/")[0]
+    facts: list[str] = []
+    if one.duration:
+        facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(one.duration / 60))))
+    if one.length and one.length > BYTES_PER_MB // 10:
+        facts.append(
+            f"{one.length / BYTES_PER_MB:.0f}\u00a0MB" if one.length > BYTES_PER_MB else "<1\u00a0MB"
+        )
+    return Enclosure(
+        url=one.url,
+        kind=kind if kind in ("audio", "video", "image") and one.url.startswith("https:") else "file",
+        name=one.title or one.url.rpartition("/")[2].partition("?")[0] or one.url,
+        type=one.type or "",
+        facts=", ".join(facts),
+    )
+
+
+def _neighbour(row: EntryRow | None, place: Place | None) -> Neighbour | None:
+    if row is None or place is None:
+        return None
+    return Neighbour(
+        place.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
+    )

@@ -1,0 +1,135 @@
+"""Marks made on the page: plain forms that go back where they came from, or a toast for the script."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.entries import Change, Selection
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import DAY
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath, path_id
+from reedbed.http.limits import RefreshLimit
+from reedbed.services.entries import change_entry, get_entry
+from reedbed.services.marking import mark, take_back
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions import refresh_all
+from reedbed.store.tags import names as tag_names
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import Toast
+from reedbed.web.views.reading import TagsAnswer
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+Value = Annotated[bool, Form()]
+MOST_IDS = 10_000
+
+
+@router.post("/entry/{entry_id}/read")
+async def set_read(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(read=value), next)
+
+
+@router.post("/entry/{entry_id}/starred")
+async def set_starred(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(starred=value), next)
+
+
+@router.post("/entry/{entry_id}/later")
+async def set_later(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(later=value), next)
+
+
+@router.post("/entry/{entry_id}/tags")
+async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    """All tags the form shows, with the new one, without the removed one."""
+    form = await request.form()
+    removed = str(form.get("remove_tag", ""))
+    names = [str(name).strip() for name in form.getlist("tag")]
+    kept = tuple(dict.fromkeys(name for name in names if name and name != removed))
+    await change_entry(runtime, caller.user_id, entry_id, Change(tags=kept))
+    if not is_htmx(request):
+        return see_other(request, str(form.get("next", "/")))
+    entry = await get_entry(runtime, caller.user_id, entry_id)
+    async with runtime.db.read() as tx:
+        known = tuple(await tag_names(tx, caller.user_id))
+    answer = TagsAnswer(entry_id, entry.row.states.tags, known)
+    return await page(request, "reading/tags.html", None, article=answer)
+
+
+@router.post("/mark-read")
+async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    form = await request.form()
+    fields = {name: str(value) for name, value in form.items()}
+    selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
+    read = fields.get("value") != "false"
+    marked = await mark(runtime, caller.user_id, selection, read=read)
+    if read:
+        words = ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count)
+    else:
+        words = ngettext("%(num)s entry kept unread", "%(num)s entries kept unread", marked.count)
+    return await _said(request, Toast(words, marked.undo), fields.get("next", "/"))
+
+
+@router.post("/undo")
+async def undo(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, undo: Text = "", next: Text = "/"
+) -> Response:
+    await take_back(runtime, caller.user_id, undo)
+    return await _said(request, Toast(translate("Brought back.")), next)
+
+
+@router.post("/refresh")
+async def refresh(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, next: Text = "/"
+) -> Response:
+    count = await refresh_all(runtime, caller.user_id)
+    words = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
+    return await _said(request, Toast(words), next)
+
+
+async def _set(
+    request: Request, runtime: Runtime, user_id: int, entry_id: int, change: Change, next: str
+) -> Response:
+    await change_entry(runtime, user_id, entry_id, change)
+    return Response(status_code=204) if is_htmx(request) else see_other(request, next)
+
+
+async def _said(request: Request, toast: Toast, next: str) -> Response:
+    if is_htmx(request):
+        return await page(request, "parts/toast.html", None, toast=toast)
+    return see_other(request, next, toast=toast)
+
+
+def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Selection:
+    if fields.get("scope") == "ids":
+        if len(ids) > MOST_IDS:
+            raise Invalid(f"At most {MOST_IDS} entries at once.", field="ids")
+        return Selection(ids=tuple(path_id(one) for one in ids))
+    view = fields.get("view", "all")
+    if view not in ("unread", "all", "starred", "later"):
+        raise Invalid("This view cannot be marked.", field="view")
+    days = fields.get("older_than", "")
+    return Selection(
+        view=view,
+        order="oldest" if fields.get("order") == "oldest" else "newest",
+        feed_id=_id(fields, "feed_id"),
+        folder_id=_id(fields, "folder_id"),
+        tag=fields.get("tag") or None,
+        up_to=_id(fields, "up_to"),
+        older_than=runtime.now() - int(days) * DAY if days.isdigit() and len(days) < 5 else None,
+        above=_id(fields, "above"),
+        below=_id(fields, "below"),
+    )
+
+
+def _id(fields: dict[str, str], name: str) -> int | None:
+    return path_id(fields[name]) if fields.get(name) else None

@@ -1,0 +1,75 @@
+"""Times for people: a clock for today, a date for the rest, in the zone the browser told."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from fastapi import Request
+
+from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, rfc3339, to_datetime
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import Moment
+
+ZONE_COOKIE = "reedbed_zone"
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def zone_of(request: Request) -> tzinfo:
+    return _zone(request.cookies.get(ZONE_COOKIE, "")[:64])
+
+
+def short_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For a row: the clock for today and yesterday, else the date."""
+    local, today = _local(moment, zone), _local(now, zone)
+    if (today.date() - local.date()).days <= 1:
+        return Moment(rfc3339(moment), f"{local:%H:%M}")
+    return Moment(rfc3339(moment), _date(local, with_year=local.year != today.year))
+
+
+def full_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For an article: `Wed 14 May, 08:12`."""
+    local, today = _local(moment, zone), _local(now, zone)
+    day = f"{translate(_DAYS[local.weekday()])} {_date(local, with_year=local.year != today.year)}"
+    return Moment(rfc3339(moment), f"{day}, {local:%H:%M}")
+
+
+def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
+    """A key and a name for the day: today, yesterday, or its date."""
+    local, today = _local(moment, zone).date(), _local(now, zone).date()
+    if local == today:
+        return local.isoformat(), translate("Today")
+    if local == today - timedelta(days=1):
+        return local.isoformat(), translate("Yesterday")
+    name = _date(datetime(local.year, local.month, local.day, tzinfo=UTC), with_year=local.year != today.year)
+    return local.isoformat(), f"{translate(_DAYS[local.weekday()])} {name}"
+
+
+def ago(moment: Instant, now: Instant) -> str:
+    """`2 min ago`."""
+    span = max(0, now - moment)
+    if span < MINUTE:
+        return translate("just now")
+    if span < HOUR:
+        return ngettext("%(num)s min ago", "%(num)s min ago", span // MINUTE)
+    if span < DAY:
+        return ngettext("%(num)s hour ago", "%(num)s hours ago", span // HOUR)
+    return ngettext("%(num)s day ago", "%(num)s days ago", span // DAY)
+
+
+def _date(local: datetime, *, with_year: bool) -> str:
+    words = f"{local.day}\u00a0{translate(_MONTHS[local.month - 1])}"
+    return f"{words}\u00a0{local.year}" if with_year else words
+
+
+def _local(moment: Instant, zone: tzinfo) -> datetime:
+    return to_datetime(moment).astimezone(zone)
+
+
+@cache
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (KeyError, ValueError, OSError):
+        return UTC

@@ -1,0 +1,95 @@
+"""Places: each address of a list, what it asks the store, what it is called, what marking it means."""
+
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from reedbed.domain.entries import View, ViewQuery
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.paging import Order
+from reedbed.http.ids import path_id
+from reedbed.store import folders, subscriptions
+from reedbed.store.database import Tx
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import HiddenField
+
+SMART: dict[str, View] = {
+    "unread": "unread",
+    "all": "all",
+    "starred": "starred",
+    "later": "later",
+    "history": "history",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    address: str
+    title: str
+    query: ViewQuery
+    count_key: str = ""
+    subscription_id: int | None = None
+
+    def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
+        wanted = order or self.query.order
+        params = {"order": wanted} if wanted != "newest" else {}
+        if cursor:
+            params["cursor"] = cursor
+        return f"{self.address}?{urlencode(params)}" if params else self.address
+
+    def entry_address(self, entry_id: int) -> str:
+        order = "" if self.query.order == "newest" else f"?order={self.query.order}"
+        return f"{self.address}/entry/{entry_id}{order}"
+
+    def scope(self) -> tuple[HiddenField, ...]:
+        """What the mark-read forms send along."""
+        query = self.query
+        fields = [("view", query.view), ("order", query.order)]
+        fields += [
+            (name, str(value))
+            for name, value in (
+                ("feed_id", query.feed_id),
+                ("folder_id", query.folder_id),
+                ("tag", query.tag),
+            )
+            if value is not None
+        ]
+        return tuple(HiddenField(name, value) for name, value in fields)
+
+
+def smart_place(name: str, order: str | None) -> Place:
+    titles = {
+        "unread": translate("Unread"),
+        "all": translate("All entries"),
+        "starred": translate("Starred"),
+        "later": translate("Later"),
+        "history": translate("Recently read"),
+    }
+    return Place(f"/{name}", titles[name], ViewQuery(SMART[name], read_order(order)), count_key=name)
+
+
+async def folder_place(tx: Tx, user_id: int, text: str, order: str | None) -> Place:
+    folder = await folders.get(tx, user_id, path_id(text))
+    if folder is None:
+        raise NotFound("There is no such folder")
+    query = ViewQuery("unread", read_order(order), folder_id=folder.id)
+    return Place(f"/folder/{folder.id}", folder.name, query, count_key=f"folder:{folder.id}")
+
+
+async def feed_place(tx: Tx, user_id: int, text: str, order: str | None) -> Place:
+    followed = await subscriptions.get(tx, user_id, path_id(text))
+    if followed is None:
+        raise NotFound("Feed not found")
+    query = ViewQuery("all", read_order(order), feed_id=followed.feed.id)
+    key = f"feed:{followed.feed.id}"
+    return Place(f"/feed/{followed.id}", followed.title, query, key, subscription_id=followed.id)
+
+
+def tag_place(name: str, order: str | None) -> Place:
+    query = ViewQuery("all", read_order(order), tag=name)
+    return Place(f"/tag/{quote(name, safe='')}", name, query, count_key=f"tag:{name}")
+
+
+def read_order(order: str | None) -> Order:
+    if order not in (None, "", "newest", "oldest"):
+        raise Invalid("The order is newest or oldest.", field="order")
+    return order or "newest"

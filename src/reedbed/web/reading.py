@@ -1,0 +1,232 @@
+"""The reading page: a list and the article beside it, each with an address of its own."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from reedbed.domain.entries import Entry, EntryPage, EntryRow
+from reedbed.domain.errors import NotFound
+from reedbed.domain.paging import Cursor
+from reedbed.domain.shelf import ShelfFeed
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import path_id
+from reedbed.services.runtime import Runtime
+from reedbed.store import bookmarks, entries, highlights, shelf
+from reedbed.store.database import Tx
+from reedbed.store.tags import names as tag_names
+from reedbed.web.articles import build_article
+from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.pages import is_htmx, look_of, page, see_other
+from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
+from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
+from reedbed.web.sidebar import build_sidebar
+from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
+from reedbed.web.views.sidebar import Sidebar
+
+router = APIRouter(include_in_schema=False)
+
+Order = Annotated[str | None, Query()]
+CursorText = Annotated[str | None, Query(max_length=200)]
+Pane = Annotated[str | None, Query()]
+
+
+@router.get("/")
+async def home(request: Request) -> Response:
+    return see_other(request, "/unread")
+
+
+@router.get("/folder/{text}")
+@router.get("/folder/{text}/entry/{entry_id}")
+async def show_folder(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    text: str,
+    entry_id: str | None = None,
+    order: Order = None,
+    cursor: CursorText = None,
+) -> Response:
+    async with runtime.db.read() as tx:
+        place = await folder_place(tx, caller.user_id, text, order)
+        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+
+
+@router.get("/feed/{text}")
+@router.get("/feed/{text}/entry/{entry_id}")
+async def show_feed(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    text: str,
+    entry_id: str | None = None,
+    order: Order = None,
+    cursor: CursorText = None,
+) -> Response:
+    async with runtime.db.read() as tx:
+        place = await feed_place(tx, caller.user_id, text, order)
+        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+
+
+@router.get("/tag/{name}")
+@router.get("/tag/{name}/entry/{entry_id}")
+async def show_tag(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    name: str,
+    entry_id: str | None = None,
+    order: Order = None,
+    cursor: CursorText = None,
+) -> Response:
+    async with runtime.db.read() as tx:
+        return await _show(request, runtime, tx, caller.user_id, tag_place(name, order), entry_id, cursor)
+
+
+@router.get("/unread")
+@router.get("/all")
+@router.get("/starred")
+@router.get("/later")
+@router.get("/history")
+@router.get("/unread/entry/{entry_id}")
+@router.get("/all/entry/{entry_id}")
+@router.get("/starred/entry/{entry_id}")
+@router.get("/later/entry/{entry_id}")
+@router.get("/history/entry/{entry_id}")
+async def show_smart(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_id: str | None = None,
+    order: Order = None,
+    cursor: CursorText = None,
+) -> Response:
+    name = request.url.path.split("/")[1]
+    async with runtime.db.read() as tx:
+        return await _show(request, runtime, tx, caller.user_id, smart_place(name, order), entry_id, cursor)
+
+
+@router.get("/entry/{entry_id}")
+async def show_alone(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: str) -> Response:
+    async with runtime.db.read() as tx:
+        article = await read_article(request, runtime, tx, caller.user_id, path_id(entry_id), place=None)
+        view = ReadingPage(article.title, article=article, shows="article")
+        if is_htmx(request):
+            return await page(request, "reading/page.html", view, block="article")
+        sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
+    return await page(request, "reading/page.html", view, sidebar=sidebar)
+
+
+async def _show(
+    request: Request,
+    runtime: Runtime,
+    tx: Tx,
+    user_id: int,
+    place: Place,
+    entry_text: str | None,
+    cursor: str | None,
+) -> Response:
+    """The whole page, or the part of it that the script asked for by its target."""
+    wanted = request.headers.get("hx-target", "") if is_htmx(request) else ""
+    entry_id = path_id(entry_text) if entry_text is not None else None
+    if wanted == "article" and entry_id is not None:
+        article = await read_article(request, runtime, tx, user_id, entry_id, place=place)
+        return await page(
+            request, "reading/page.html", ReadingPage(article.title, article=article), block="article"
+        )
+    if wanted in ("rows", "list"):
+        listed = await _list(request, runtime, tx, user_id, place, entry_id, cursor, count=None)
+        view = ReadingPage(place.title, listed)
+        if wanted == "rows":
+            return await page(request, "reading/rows.html", view)
+        return await page(request, "reading/page.html", view, block="list")
+    sidebar = await build_sidebar(tx, user_id, place.address, look_of(request), runtime.now())
+    listed = await _list(request, runtime, tx, user_id, place, entry_id, cursor, count=_count(place, sidebar))
+    article = None
+    if entry_id is not None:
+        article = await read_article(request, runtime, tx, user_id, entry_id, place=place)
+    shows = "nav" if request.query_params.get("pane") == "nav" else "article" if article else "list"
+    view = ReadingPage(article.title if article else place.title, listed, article, shows)
+    return await page(request, "reading/page.html", view, sidebar=sidebar)
+
+
+async def _list(
+    request: Request,
+    runtime: Runtime,
+    tx: Tx,
+    user_id: int,
+    place: Place,
+    current: int | None,
+    cursor: str | None,
+    *,
+    count: int | None,
+) -> EntryList:
+    start = read_cursor(place, cursor)
+    found = await entries.page(tx, user_id, place.query, start, PAGE_SIZE)
+    if found is None:
+        raise NotFound("There is no such list.")
+    followed = await _feeds(tx, user_id)
+    maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
+    return maker.make(found, count=count, current=current, after=start.sort_at if start else None)
+
+
+def _count(place: Place, sidebar: Sidebar) -> int | None:
+    if place.count_key == "unread":
+        return int(sidebar.unread)
+    shown = [*sidebar.smart, *sidebar.kept]
+    return next((int(link.count) for link in shown if link.key == place.count_key), None)
+
+
+async def read_article(
+    request: Request,
+    runtime: Runtime,
+    tx: Tx,
+    user_id: int,
+    entry_id: int,
+    *,
+    place: Place | None,
+    show_full: bool = False,
+    full_failed: str = "",
+) -> Article:
+    entry = await entries.get(tx, user_id, entry_id)
+    if entry is None:
+        raise NotFound("There is no such entry.")
+    followed = await _feeds(tx, user_id)
+    now, zone = runtime.now(), zone_of(request)
+    kept = [
+        Highlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
+        for one in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
+    ]
+    around = (None, None) if is_htmx(request) or place is None else await _around(tx, user_id, place, entry)
+    return build_article(
+        entry,
+        followed.get(entry.row.feed_id),
+        place=place,
+        now=now,
+        zone=zone,
+        known_tags=tuple(await tag_names(tx, user_id)),
+        highlights=tuple(reversed(kept)),
+        bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
+        around=around,
+        show_full=show_full,
+        full_failed=full_failed,
+    )
+
+
+async def _around(
+    tx: Tx, user_id: int, place: Place, entry: Entry
+) -> tuple[EntryRow | None, EntryRow | None]:
+    """The entries before and after this one in the list; the script finds them in the page itself."""
+    turned = replace(place.query, order="oldest" if place.query.order == "newest" else "newest")
+    here = Cursor(entry.row.sort_at, entry.row.id)
+    before = await entries.page(tx, user_id, turned, here, 1)
+    after = await entries.page(tx, user_id, place.query, here, 1)
+    return _first(before), _first(after)
+
+
+def _first(found: EntryPage | None) -> EntryRow | None:
+    return found.rows[0] if found and found.rows else None
+
+
+async def _feeds(tx: Tx, user_id: int) -> dict[int, ShelfFeed]:
+    return {one.feed_id: one for one in await shelf.feeds_of(tx, user_id)}

@@ -1,0 +1,130 @@
+"""From entries to the rows of the list, day by day."""
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from itertools import groupby
+
+from reedbed.domain.entries import EntryPage, EntryRow
+from reedbed.domain.paging import decode_cursor, encode_cursor
+from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.times import Instant
+from reedbed.web.moments import day_of, short_moment
+from reedbed.web.places import Place
+from reedbed.web.sidebar import icon_address
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Choice, Count, Look, feed_mark
+from reedbed.web.views.reading import Day, Empty, EntryList, Row
+
+PAGE_SIZE = 40
+
+
+class ListMaker:
+    """Everything a list needs to know to turn entries into rows."""
+
+    def __init__(
+        self, place: Place, feeds: Mapping[int, ShelfFeed], look: Look, now: Instant, zone: tzinfo
+    ) -> None:
+        self._place = place
+        self._feeds = feeds
+        self._look = look
+        self._now = now
+        self._zone = zone
+
+    def make(
+        self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
+    ) -> EntryList:
+        """`after` is the moment of the last row already on the page, for a further part of the list."""
+        place = self._place
+        return EntryList(
+            title=place.title,
+            address=place.address,
+            days=self._days(page.rows, current, after),
+            count=Count(count) if count else None,
+            count_key=place.count_key,
+            scope=place.scope(),
+            orders=self._orders(),
+            densities=self._densities(),
+            density=self._look.density,
+            more_url=self._more(page),
+            empty=None if page.rows else self._empty(),
+            feed_edit_url=f"/feeds/{place.subscription_id}/edit" if place.subscription_id else "",
+            can_mark=place.query.view != "history",
+            marks_on_scroll=self._look.scroll_marks,
+        )
+
+    def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
+        shown = day_of(after, self._now, self._zone)[0] if after is not None else ""
+        days = groupby(rows, key=lambda row: day_of(row.sort_at, self._now, self._zone))
+        return tuple(
+            Day(key, name, tuple(self._row(row, current) for row in inside), continued=key == shown)
+            for (key, name), inside in days
+        )
+
+    def _row(self, row: EntryRow, current: int | None) -> Row:
+        feed = self._feeds.get(row.feed_id)
+        source = feed.title if feed else ""
+        return Row(
+            id=row.id,
+            url=self._place.entry_address(row.id),
+            title=row.title or translate("Without a title"),
+            feed_id=row.feed_id,
+            source=source,
+            mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+            when=short_moment(row.sort_at, self._now, self._zone),
+            text=row.summary,
+            language=row.language or "",
+            picture=row.image if row.image and row.image.startswith("https:") else "",
+            unread=not row.states.read,
+            starred=row.states.starred,
+            later=row.states.later,
+            current=row.id == current,
+        )
+
+    def _more(self, page: EntryPage) -> str:
+        if page.next is None:
+            return ""
+        query = self._place.query
+        cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
+        return self._place.list_address(cursor=cursor)
+
+    def _orders(self) -> tuple[Choice, ...]:
+        order = self._place.query.order
+        return (
+            Choice(
+                "newest",
+                translate("Newest first"),
+                order == "newest",
+                self._place.list_address(order="newest"),
+            ),
+            Choice(
+                "oldest",
+                translate("Oldest first"),
+                order == "oldest",
+                self._place.list_address(order="oldest"),
+            ),
+        )
+
+    def _densities(self) -> tuple[Choice, ...]:
+        names = {
+            "titles": translate("Titles"),
+            "cards": translate("Cards"),
+            "magazine": translate("Magazine"),
+        }
+        return tuple(Choice(value, name, value == self._look.density) for value, name in names.items())
+
+    def _empty(self) -> Empty:
+        if not self._feeds:
+            return Empty(
+                "reed",
+                translate("Nothing followed yet"),
+                translate("Add a site you like; its entries appear here by themselves."),
+                "/add",
+                translate("Add a feed"),
+            )
+        if self._place.query.view == "unread":
+            return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
+        return Empty("all", translate("Nothing here yet"))
+
+
+def read_cursor(place: Place, text: str | None):
+    return decode_cursor(text, place.query.order, place.query.name()) if text else None

@@ -1,0 +1,101 @@
+"""The sidebar: smart views, folders with their feeds, searches and tags, each with its count."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from reedbed.domain.entries import Counts
+from reedbed.domain.folders import FolderNode, build_tree
+from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.times import Instant
+from reedbed.store import folders, shelf
+from reedbed.store.counts import counts as count_all
+from reedbed.store.database import Tx
+from reedbed.web.moments import ago
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Count, Look, feed_mark
+from reedbed.web.views.sidebar import Sidebar, SidebarFeed, SidebarFolder, SidebarLink
+
+MOST_SHOWN = 300
+"""Feeds beyond these are reached through their folder or the page of all feeds; the busiest come first."""
+
+
+async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
+    """`here` is the address of the view being shown: its link is the current one."""
+    counted = await count_all(tx, user_id)
+    rows = await folders.of_user(tx, user_id)
+    followed = await shelf.feeds_of(tx, user_id)
+    checked = await shelf.last_check(tx, user_id)
+    inside = _by_folder(_shown(followed))
+    return Sidebar(
+        smart=_smart(counted, here),
+        folders=tuple(_folder(node, inside, counted, here, look) for node in build_tree(rows)),
+        feeds=tuple(_feed(one, here) for one in inside[None]),
+        kept=tuple(
+            _link(f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here)
+            for tag in counted.tags
+        ),
+        unread=Count(counted.unread),
+        checked=translate("Checked %(when)s", when=ago(checked, now)) if checked else "",
+    )
+
+
+def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
+    return (
+        _link("unread", "/unread", translate("Unread"), "unread", counted.unread, here),
+        _link("all", "/all", translate("All entries"), "all", 0, here),
+        _link("starred", "/starred", translate("Starred"), "star", 0, here),
+        _link("later", "/later", translate("Later"), "later", counted.later, here),
+    )
+
+
+def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> SidebarLink:
+    return SidebarLink(key, url, name, icon, Count(count), current=here == url)
+
+
+def _shown(followed: Sequence[ShelfFeed]) -> Sequence[ShelfFeed]:
+    if len(followed) <= MOST_SHOWN:
+        return followed
+    busiest = {one.feed_id for one in sorted(followed, key=lambda one: -one.unread)[:MOST_SHOWN]}
+    return [one for one in followed if one.feed_id in busiest]
+
+
+def _by_folder(followed: Sequence[ShelfFeed]) -> defaultdict[int | None, list[ShelfFeed]]:
+    inside: defaultdict[int | None, list[ShelfFeed]] = defaultdict(list)
+    for one in followed:
+        inside[one.folder_id].append(one)
+    return inside
+
+
+def _folder(
+    node: FolderNode, inside: defaultdict[int | None, list[ShelfFeed]], counted: Counts, here: str, look: Look
+) -> SidebarFolder:
+    url = f"/folder/{node.id}"
+    return SidebarFolder(
+        id=node.id,
+        url=url,
+        name=node.name,
+        count=Count(counted.folders.get(node.id, 0)),
+        current=here == url,
+        open=str(node.id) not in look.folded,
+        folders=tuple(_folder(child, inside, counted, here, look) for child in node.children),
+        feeds=tuple(_feed(one, here) for one in inside[node.id]),
+    )
+
+
+def _feed(one: ShelfFeed, here: str) -> SidebarFeed:
+    url = f"/feed/{one.subscription_id}"
+    return SidebarFeed(
+        id=one.feed_id,
+        url=url,
+        name=one.title,
+        mark=feed_mark(one.title, one.feed_id, icon_address(one.icon_id)),
+        count=Count(one.unread),
+        current=here == url,
+        language=one.language or "",
+        trouble=one.trouble or "",
+    )
+
+
+def icon_address(icon_id: int | None) -> str:
+    return f"/icons/{icon_id}" if icon_id else ""
