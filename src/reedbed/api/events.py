@@ -19,8 +19,9 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     "",
     summary="Live updates as server-sent events",
     description=(
-        "Events: `new_entry`, `entry_updated`, `state_changed`, `counts`, `progress`, `subscriptions`, and "
-        "`resync` after a gap: read everything again. A comment every 30 s keeps the connection open. "
+        "Events: `new_entry`, `entry_updated`, `state_changed`, `counts`, `progress`, `subscriptions`, "
+        "`notice` (a rule that notifies has matched), and `resync` after a gap: read everything again. "
+        "A comment every 30 s keeps the connection open. "
         "`Last-Event-ID` is honoured. The stream ends by itself after about an hour; reconnect."
     ),
     response_class=StreamingResponse,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from ssl import SSLContext
 
@@ -103,6 +103,18 @@ class Fetcher:
     async def fetch_page(self, url: str, *, max_bytes: int = _MAX_PAGE, accept: str = ACCEPT_PAGE) -> Outcome:
         return await self.fetch(FetchRequest(url, accept=accept, max_bytes=max_bytes))
 
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int | Failed:
+        """Send this; the status of the answer. Redirects are not followed and the answer is not read."""
+        trail = _Trail(FetchRequest(url), limit=0)
+        deadline = asyncio.timeout(self._timeout)
+        try:
+            async with deadline:
+                return await self._send(trail, body, headers)
+        except Exception as error:
+            if deadline.expired():
+                return trail.out_of_time(self._timeout)
+            return self._explain(error, trail)
+
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
@@ -153,6 +165,19 @@ class Fetcher:
             if response.status in _REDIRECTS:
                 return trail.redirect(response)
             return await self._judge(response, target, trail)
+
+    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> int | Failed:
+        target = trail.step(trail.request.url, None)
+        if isinstance(target, Failed):
+            return target
+        if (reason := await self._refuse_reason(target, None)) is not None:
+            return refused(reason)
+        login = trail.credentials(target)
+        known = {**self._usual_headers, **({"Authorization": login} if is_sendable(login) else {})}
+        async with self._open_session().post(
+            target.url, data=body, headers={**known, **headers}, allow_redirects=False
+        ) as response:
+            return response.status
 
     def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
         request = trail.request

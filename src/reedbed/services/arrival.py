@@ -1,12 +1,44 @@
 """New entries arrive: what rules say about them, then who finds them unread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from reedbed.store import unread
+from reedbed.domain.times import Instant
+from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
+from reedbed.services.rule_arrival import NOTHING, Forecast
+from reedbed.store import jobs, unread
 from reedbed.store.database import Tx
+from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import NewEntry
 
+RULES_JOB = "rules"
 
-async def decide_on_arrival(tx: Tx, feed_id: int, entries: Sequence[NewEntry]) -> list[int]:
+
+async def decide_on_arrival(
+    tx: Tx,
+    feed_id: int,
+    stored: Sequence[tuple[int, EntryRow]],
+    now: Instant,
+    forecast: Forecast = NOTHING,
+) -> list[int]:
     """Called in the transaction that stored the entries, before anybody sees them; the users reached."""
-    return await unread.fan_out(tx, feed_id, entries)
+    verdicts = forecast.verdicts_on(stored)
+    news = [NewEntry(entry_id, row.sort_at) for entry_id, row in stored]
+    reached = await unread.fan_out(tx, feed_id, news, silent=_silent(verdicts))
+    # Whoever left since the rules were asked is not reached, and nothing of theirs is written.
+    heeded = [verdict for verdict in verdicts if verdict.user_id in reached]
+    if heeded:
+        await set_states(tx, heeded, now)
+        await leave_notices(tx, heeded, now)
+        await count_matches(tx, heeded)
+    for user_id, ids in forecast.open_for(stored).items():
+        if user_id in reached:
+            await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
+    return reached
+
+
+def _silent(verdicts: Sequence[Verdict]) -> Mapping[int, set[int]]:
+    silent: dict[int, set[int]] = {}
+    for verdict in verdicts:
+        if verdict.effects.silent:
+            silent.setdefault(verdict.user_id, set()).add(verdict.entry_id)
+    return silent

@@ -16,7 +16,7 @@ from reedbed.store import following
 HEARTBEAT_SECONDS = 30.0
 LIFE = HOUR
 SHOWN = frozenset(
-    {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "resync"}
+    {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "notice", "resync"}
 )
 
 

@@ -8,20 +8,21 @@ from reedbed.domain.hints import Hint
 from reedbed.services.arrival import decide_on_arrival
 from reedbed.services.feed_moves import adopt_address
 from reedbed.services.findings import Finding, Stored
+from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
-from reedbed.store import entry_writes, feed_history, feeds, fetch_state
+from reedbed.store import entry_writes, feed_history, feeds, fetch_state, search
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
-from reedbed.store.unread import NewEntry
 
 NewRows = Mapping[int, Sequence[tuple[int, EntryRow]]]
 
 
 async def write_findings(runtime: Runtime, findings: Sequence[Finding]) -> list[Stored]:
     """All or nothing; one `Stored` each. What lost its lease meanwhile is left to its new holder."""
+    forecast = await foresee(runtime, findings)
     async with runtime.db.write() as tx:
         kept = await _still_ours(tx, runtime.name, findings)
-        stored = await _write(tx, runtime, kept)
+        stored = await _write(tx, runtime, kept, forecast)
     for each in stored.values():
         await _announce(runtime, each)
     return [stored.get(finding.due.id, Stored(feed_id=finding.due.id)) for finding in findings]
@@ -35,7 +36,9 @@ async def _still_ours(tx: Tx, holder: str, findings: Sequence[Finding]) -> list[
     return [finding for finding in findings if finding.quiet or finding.due.id in held]
 
 
-async def _write(tx: Tx, runtime: Runtime, findings: Sequence[Finding]) -> dict[int, Stored]:
+async def _write(
+    tx: Tx, runtime: Runtime, findings: Sequence[Finding], forecast: Forecast
+) -> dict[int, Stored]:
     new = await _insert(tx, findings)
     changed = await _rewrite(tx, findings)
     await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
@@ -43,7 +46,7 @@ async def _write(tx: Tx, runtime: Runtime, findings: Sequence[Finding]) -> dict[
     await fetch_state.write(tx, runtime.name, states)
     await feed_history.add(tx, [each.tally for each in findings])
     for feed_id, rows in new.items():
-        await decide_on_arrival(tx, feed_id, [NewEntry(id_, row.sort_at) for id_, row in rows])
+        await decide_on_arrival(tx, feed_id, rows, runtime.now(), forecast)
     stored = {
         each.due.id: Stored(
             [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id
@@ -63,8 +66,10 @@ async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:
         return {}
     new: dict[int, list[tuple[int, EntryRow]]] = {}
     stored = await entry_writes.insert_new(tx, rows)
+    await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     for id_, row in stored:
         new.setdefault(row.feed_id, []).append((id_, row))
+    await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     return new
 
 
@@ -74,8 +79,10 @@ async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence
         return {}
     changed: dict[int, list[int]] = {}
     ids = await entry_writes.rewrite(tx, list(rewrites.values()))
+    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids])
     for id_ in ids:
         changed.setdefault(rewrites[id_].feed_id, []).append(id_)
+    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids])
     return changed
 
 

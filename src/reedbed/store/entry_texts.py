@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import BigInteger, and_, bindparam, func, select
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -70,11 +70,28 @@ _SEEN = Statement(
     .where(among(entries.c.id, "ids"), visible())
 )
 
+_followed = (
+    select(entries.c.id)
+    .join_from(subscriptions, entries, entries.c.feed_id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        entries.c.id > subscriptions.c.since_id,
+    )
+    .limit(bindparam("most", type_=BigInteger))
+)
+_HOW_MANY = Statement(select(func.count()).select_from(_followed.subquery()))
+
 
 async def seen_by(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryWords]:
     """Those of these entries that the user may see, in the order given."""
     found = {row[0]: row for row in await tx.all(_SEEN, {"user_id": user_id, "ids": list(ids)})}
     return [_words(found[id_]) for id_ in ids if id_ in found]
+
+
+async def how_many(tx: Tx, user_id: int, most: int) -> int:
+    """Entries in the feeds this user follows, counted up to `most`."""
+    return await tx.value(_HOW_MANY, {"user_id": user_id, "most": most})
 
 
 async def one_seen_by(tx: Tx, user_id: int, entry_id: int) -> EntryWords | None:

@@ -1,0 +1,233 @@
+"""Rules."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from reedbed.domain.rules import (
+    MAX_ACTIONS,
+    MAX_CONDITIONS,
+    Action,
+    Condition,
+    RuleRow,
+    operator_word,
+    read_action,
+    read_condition,
+)
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, moment
+from reedbed.http.limits import SearchLimit
+from reedbed.services.rule_runs import DryRun
+from reedbed.services.rules import (
+    RuleDraft,
+    apply_rule,
+    change_rule,
+    create_rule,
+    delete_rule,
+    get_rule,
+    reorder_rules,
+    try_rule,
+)
+from reedbed.store import rules
+from reedbed.store.entry_texts import EntryWords
+
+router = APIRouter(prefix="/api/v1/rules", tags=["rules"])
+
+_EXAMPLE: dict[str, Any] = {
+    "name": "No sports",
+    "match": "any",
+    "conditions": [{"field": "title", "operator": "contains", "value": "football"}],
+    "actions": [{"action": "mute"}],
+}
+
+
+class ConditionBody(BaseModel):
+    field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
+    operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
+    value: str = Field(description="For `feed` and `folder` with `is`: an id.")
+
+
+class ActionBody(BaseModel):
+    action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
+    value: str = Field("", description="The tag; or mail, webhook, push or page for `notify`.")
+    url: str = Field("", description="The address a webhook is sent to.")
+
+
+class RuleBody(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    name: str
+    match: Literal["all", "any"] = "all"
+    conditions: list[ConditionBody] = Field(description=f"At most {MAX_CONDITIONS}.")
+    actions: list[ActionBody] = Field(description=f"At most {MAX_ACTIONS}.")
+    enabled: bool = True
+
+
+class RuleChange(BaseModel):
+    name: str | None = None
+    match: Literal["all", "any"] | None = None
+    conditions: list[ConditionBody] | None = None
+    actions: list[ActionBody] | None = None
+    enabled: bool | None = None
+
+
+class TrialBody(BaseModel):
+    name: str = "Trial"
+    match: Literal["all", "any"] = "all"
+    conditions: list[ConditionBody]
+
+
+class RuleOrder(BaseModel):
+    ids: list[JsonId]
+
+
+class RuleOut(BaseModel):
+    id: str
+    name: str
+    match: str
+    conditions: list[ConditionBody]
+    actions: list[ActionBody]
+    enabled: bool
+    position: int
+    matched: int
+    created_at: str
+
+
+class RuleList(BaseModel):
+    items: list[RuleOut]
+    next_cursor: str | None
+
+
+class TrialHit(BaseModel):
+    id: str
+    feed_id: str
+    feed_title: str
+    title: str
+    url: str | None
+    sort_at: str
+
+
+class TrialOut(BaseModel):
+    looked_at: int
+    matched: int
+    complete: bool
+    items: list[TrialHit]
+
+
+class JobOut(BaseModel):
+    job_id: str
+
+
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": RuleOut}}
+
+
+@router.get("", summary="All rules, in the order they are applied", responses={200: {"model": RuleList}})
+async def list_rules(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await rules.of_user(tx, caller.user_id)
+    return json_response({"items": [rule_json(row) for row in found], "next_cursor": None})
+
+
+@router.post("", status_code=201, summary="Make a rule", responses={201: {"model": RuleOut}})
+async def create(runtime: RuntimeOf, caller: CallerOf, body: RuleBody) -> Response:
+    draft = RuleDraft(
+        body.name, body.match, _conditions(body.conditions), _actions(body.actions), body.enabled
+    )
+    return json_response(rule_json(await create_rule(runtime, caller.user_id, draft)), 201)
+
+
+@router.post("/reorder", status_code=204, summary="Set the order; name every rule once")
+async def reorder(runtime: RuntimeOf, caller: CallerOf, body: RuleOrder) -> Response:
+    await reorder_rules(runtime, caller.user_id, body.ids)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/dry-run",
+    summary="What these conditions match among the newest 500 entries; nothing is done",
+    responses={200: {"model": TrialOut}},
+)
+async def dry_run(runtime: RuntimeOf, caller: CallerOf, body: TrialBody, _: SearchLimit) -> Response:
+    draft = RuleDraft(body.name, body.match, _conditions(body.conditions), [read_action("star")])
+    return json_response(_trial_json(await try_rule(runtime, caller.user_id, draft)))
+
+
+@router.get("/{rule_id}", summary="One rule", responses=ONE)
+async def get(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Response:
+    return json_response(rule_json(await get_rule(runtime, caller.user_id, rule_id)))
+
+
+@router.patch("/{rule_id}", summary="Change a rule; a field not sent stays", responses=ONE)
+async def change(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, body: RuleChange) -> Response:
+    draft = RuleDraft(
+        body.name,
+        body.match,
+        None if body.conditions is None else _conditions(body.conditions),
+        None if body.actions is None else _actions(body.actions),
+        body.enabled,
+    )
+    return json_response(rule_json(await change_rule(runtime, caller.user_id, rule_id, draft)))
+
+
+@router.delete("/{rule_id}", status_code=204, summary="Delete a rule; what it did stays")
+async def delete(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Response:
+    await delete_rule(runtime, caller.user_id, rule_id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/{rule_id}/apply",
+    status_code=202,
+    summary="Apply a rule to the entries that are there; `progress` events tell how far it is",
+    responses={202: {"model": JobOut}},
+)
+async def apply(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, _: SearchLimit) -> Response:
+    return json_response({"job_id": str(await apply_rule(runtime, caller.user_id, rule_id))}, 202)
+
+
+def rule_json(row: RuleRow) -> dict[str, Any]:
+    rule = row.rule
+    return {
+        "id": str(rule.id),
+        "name": rule.name,
+        "match": rule.join,
+        "conditions": [
+            {"field": each.field, "operator": operator_word(each), "value": each.value}
+            for each in rule.conditions
+        ],
+        "actions": [{"action": each.kind, "value": each.value, "url": each.url} for each in rule.actions],
+        "enabled": rule.enabled,
+        "position": row.position,
+        "matched": row.matched,
+        "created_at": moment(row.created_at),
+    }
+
+
+def _conditions(bodies: list[ConditionBody]) -> list[Condition]:
+    return [read_condition(body.field, body.operator, body.value) for body in bodies[: MAX_CONDITIONS + 1]]
+
+
+def _actions(bodies: list[ActionBody]) -> list[Action]:
+    return [read_action(body.action, body.value, body.url) for body in bodies[: MAX_ACTIONS + 1]]
+
+
+def _trial_json(trial: DryRun) -> dict[str, Any]:
+    return {
+        "looked_at": trial.looked_at,
+        "matched": trial.matched,
+        "complete": trial.complete,
+        "items": [_hit_json(entry) for entry in trial.shown],
+    }
+
+
+def _hit_json(entry: EntryWords) -> dict[str, Any]:
+    return {
+        "id": str(entry.id),
+        "feed_id": str(entry.feed_id),
+        "feed_title": entry.feed_title,
+        "title": entry.title,
+        "url": entry.url,
+        "sort_at": moment(entry.sort_at),
+    }

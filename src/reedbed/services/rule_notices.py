@@ -1,0 +1,99 @@
+"""Notices of rules: a worker tells the open pages, then sends a mail or calls a webhook."""
+
+import orjson
+import structlog
+
+from reedbed.domain.fetching import Failed
+from reedbed.domain.hints import Hint
+from reedbed.domain.letters import NotSent
+from reedbed.domain.limits import Allowance
+from reedbed.domain.rule_letters import NoticedEntry, RuleNotice, notice_json, notice_letter
+from reedbed.domain.rules import Channel
+from reedbed.domain.times import HOUR, MINUTE, SECOND, Millis
+from reedbed.ingest.failures import TEMPORARY
+from reedbed.services.jobs import Done, Later
+from reedbed.services.runtime import Runtime
+from reedbed.store import entry_texts, rules, users
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+PER_USER = Allowance(30, 1 / 60)
+"""Notices that leave the house: bursts are fine, streams are not."""
+GIVE_UP_AFTER: Millis = 6 * HOUR
+FIRST_WAIT: Millis = MINUTE
+
+
+async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job. A rule or entries deleted meanwhile are told of no more."""
+    assert job.user_id is not None
+    notice = await _read(runtime, job.user_id, job)
+    if notice is None:
+        return Done()
+    channel = Channel(job.payload["channel"])
+    if channel is Channel.MAIL and runtime.mailer is not None:
+        sent = await _pace(runtime, job.user_id) or await _mail(runtime, job, notice)
+    elif channel is Channel.WEBHOOK:
+        sent = await _pace(runtime, job.user_id) or await _call(runtime, job, notice)
+    else:
+        sent = Done({"shown": "page"})
+    if isinstance(sent, Done):
+        await runtime.bus.publish(Hint("notice", user_id=job.user_id, data=notice_json(notice)))
+    return sent
+
+
+async def _read(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
+    async with runtime.db.read() as tx:
+        row = await rules.get(tx, user_id, job.payload["rule_id"])
+        entries = await entry_texts.seen_by(tx, user_id, job.payload["entry_ids"])
+    if row is None or not entries:
+        return None
+    noticed = [
+        NoticedEntry(each.id, each.title, each.url, each.feed_title, each.published_at) for each in entries
+    ]
+    return RuleNotice(row.rule.id, row.rule.name, max(job.payload["count"], len(noticed)), noticed)
+
+
+async def _pace(runtime: Runtime, user_id: int) -> Later | None:
+    wait = await runtime.limiter.wait_for(f"notices:{user_id}", PER_USER)
+    return Later(runtime.now() + int(wait * SECOND) + SECOND) if wait > 0 else None
+
+
+async def _mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
+    assert job.user_id is not None and runtime.mailer is not None
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, job.user_id)
+    if user is None or user.disabled_at is not None:
+        return Done()
+    letter = notice_letter(user.email, notice, runtime.accounts.base_url)
+    posted = await runtime.mailer.send(letter, runtime.now())
+    if not isinstance(posted, NotSent):
+        return Done({"sent": "mail"})
+    return _again(runtime, job, posted.reason) if posted.try_again else _given_up(job, posted.reason)
+
+
+async def _call(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
+    headers = {"Content-Type": "application/json", "X-Reedbed-Delivery": str(job.id)}
+    answer = await runtime.fetcher.post(job.payload["url"], orjson.dumps(notice_json(notice)), headers)
+    if isinstance(answer, Failed):
+        again = answer.kind == TEMPORARY
+        return _again(runtime, job, answer.message) if again else _given_up(job, answer.message)
+    if 200 <= answer < 300:
+        return Done({"sent": "webhook"})
+    reason = f"The webhook answered with status {answer}."
+    return (
+        _again(runtime, job, reason) if answer >= 500 or answer in (408, 425, 429) else _given_up(job, reason)
+    )
+
+
+def _again(runtime: Runtime, job: Job, reason: str) -> Done | Later:
+    """Each wait is as long as all before it: a minute, two, four …"""
+    waited = runtime.now() - job.created_at
+    if waited >= GIVE_UP_AFTER:
+        return _given_up(job, reason)
+    return Later(runtime.now() + max(FIRST_WAIT, waited))
+
+
+def _given_up(job: Job, reason: str) -> Done:
+    log.warning("a notice was not sent", job=job.id, channel=job.payload["channel"], reason=reason)
+    return Done({"error": reason})
