@@ -14,6 +14,7 @@ from reedbed.api import (
     highlights,
     members,
     opml,
+    rules,
     status,
     subscriptions,
     tags,
@@ -42,6 +43,7 @@ PARTS = (
     tags,
     bookmarks,
     highlights,
+    rules,
     members,
 )
 
