@@ -21,6 +21,7 @@ log = structlog.get_logger()
 Role = Literal["serve", "web", "worker"]
 
 GRACE_SECONDS = 10
+BACKLOG = 2048
 
 
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
@@ -43,6 +44,7 @@ def _listen(settings: Settings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
+        listener.listen(BACKLOG)  # who comes while we start waits instead of being refused
     except OSError as error:
         listener.close()
         raise CannotStart(
