@@ -3,6 +3,7 @@
 import orjson
 
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
+from reedbed.domain.search_words import search_words
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import entry_language
 from reedbed.ingest.text import cut, digest_content
@@ -17,16 +18,19 @@ _LANGUAGE_FROM = 300
 def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
     content = clean_html(entry.content or entry.summary or "", entry.url or feed.site_url)
     digest = digest_content(content)
+    title = entry.title or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED
+    author = _author(entry, feed)
     return EntryText(
-        title=entry.title or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED,
+        title=title,
         content=content,
         plain=digest.text,
-        author=_author(entry, feed),
+        author=author,
         summary=digest.preview,
         image=entry.image or digest.image,
         language=entry_language(entry.language or feed.language, digest.text[:_LANGUAGE_FROM]),
         words=digest.words,
         extra=_extra(entry),
+        search=search_words(title, digest.text, author),
     )
 
 

@@ -69,7 +69,6 @@ async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     for id_, row in stored:
         new.setdefault(row.feed_id, []).append((id_, row))
-    await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     return new
 
 
@@ -82,7 +81,6 @@ async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence
     await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids])
     for id_ in ids:
         changed.setdefault(rewrites[id_].feed_id, []).append(id_)
-    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids])
     return changed
 
 

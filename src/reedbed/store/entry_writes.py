@@ -1,13 +1,14 @@
 """Entries as a crawl writes them: known, new, changed. Unique keys have the last word."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Text, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.dedupe import Known, Seen
+from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
@@ -24,13 +25,14 @@ class EntryText:
     title: str
     content: str
     plain: str = ""
-    """The content without markup, for the search index; not stored by itself."""
+    """The content without markup; not stored by itself."""
     author: str | None = None
     summary: str = ""
     image: str | None = None
     language: str | None = None
     words: int = 0
     extra: str = "{}"
+    search: SearchWords = field(default=SearchWords())
 
 
 @dataclass(frozen=True, slots=True)

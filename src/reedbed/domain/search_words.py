@@ -1,0 +1,33 @@
+"""What the search index keeps of an entry, bounded so that no text is too much for either engine."""
+
+import re
+from dataclasses import dataclass
+
+from reedbed.domain.folding import index_text
+
+MAX_TEXT = 100_000
+"""Characters of an entry that can be found. PostgreSQL takes no vector of a megabyte or more."""
+_MAX_FOLDED = 120_000
+_MAX_WORD = 200
+_LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD}}})\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWords:
+    """Folded: words and blanks, nothing else."""
+
+    title: str = ""
+    text: str = ""
+    author: str = ""
+
+
+def search_words(title: str, text: str, author: str | None = None) -> SearchWords:
+    return SearchWords(_folded(title), _folded(text), _folded(author or ""))
+
+
+def _folded(text: str) -> str:
+    folded = index_text(text[:MAX_TEXT])[:_MAX_FOLDED]
+    # The pattern tries every letter of every word; asking for the longest first is five times quicker.
+    if max(map(len, folded.split()), default=0) <= _MAX_WORD:
+        return folded
+    return _LONG_WORD.sub(r"\1", folded)
