@@ -25,7 +25,7 @@ WORDS = tuple(
     word
     for line in (
         "river bank water reed bird morning light wind people year city council report company market price",
-        "night school music film team game season player health science study found early project open source",
+        "night school music film team game season player health science study found early project open",
         "release version server page reader letter editor story paper photo summer winter road bridge train",
     )
     for word in line.split()

@@ -11,6 +11,7 @@ from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser
 
+from reedbed.ingest.clean_bounds import bounded
 from reedbed.ingest.clean_urls import web_address
 
 PREVIEW_LENGTH = 300
@@ -46,7 +47,10 @@ class ContentDigest:
 def digest_content(clean_html: str) -> ContentDigest:
     lines = _lines(clean_html)
     text = "\n".join(map(" ".join, lines))
-    return ContentDigest(text, cut(text, PREVIEW_LENGTH), lead_image(clean_html), word_count(text))
+    # The white space is single by now, so that the preview needs no more than its own length.
+    preview = cut(text[: PREVIEW_LENGTH + 1], PREVIEW_LENGTH)
+    words = sum(map(len, lines)) + _wide_words(text)
+    return ContentDigest(text, preview, lead_image(clean_html), words)
 
 
 def clean_text(clean_html: str) -> str:
@@ -75,7 +79,7 @@ def plain_text(html: str) -> str:
     """The words of any markup, however hostile, as one line."""
     if "<" not in html:
         return " ".join(unescape(html).split())
-    tree = LexborHTMLParser(html)
+    tree = LexborHTMLParser(bounded(html))
     for node in tree.css(_HIDDEN):
         node.decompose()
     body = tree.body
@@ -110,5 +114,9 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
 
 
 def word_count(text: str) -> int:
-    words = len(text.split())
-    return words if text.isascii() else words + sum(len(run) - 1 for run in _WIDE.findall(text))
+    return len(text.split()) + _wide_words(text)
+
+
+def _wide_words(text: str) -> int:
+    """What counting by spaces misses."""
+    return 0 if text.isascii() else sum(len(run) - 1 for run in _WIDE.findall(text))

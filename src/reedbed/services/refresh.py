@@ -44,8 +44,6 @@ async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) ->
     match outcome:
         case NotModified():
             return _note_unchanged(writer, check, outcome)
-        case Fetched() if body_hash(outcome.body) == due.state.body_hash:
-            return _note_unchanged(writer, check, outcome)
         case Fetched():
             return await _read(runtime, writer, check, outcome)
         case Gone() | Throttled() | Failed():
@@ -92,7 +90,10 @@ def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> Ref
 
 
 async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:
-    finding = await read_document(runtime, check, fetched)
+    digest = body_hash(fetched.body)
+    if digest == check.due.state.body_hash:
+        return _note_unchanged(writer, check, fetched)
+    finding = await read_document(runtime, check, fetched, digest)
     if isinstance(finding, Failed):
         return _note_trouble(writer, check, finding, size=len(fetched.body))
     finding = _with_move(finding)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import sha256
 
 from reedbed.domain.checks import FetchState, Terms, after_document
 from reedbed.domain.dedupe import (
@@ -50,10 +50,11 @@ class Check:
 
 
 def body_hash(body: bytes) -> str:
-    return blake2b(body, digest_size=16).hexdigest()
+    return sha256(body).hexdigest()[:32]
 
 
-async def read_document(runtime: Runtime, check: Check, fetched: Fetched) -> Finding | Failed:
+async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest: str) -> Finding | Failed:
+    """`digest` is the hash of the body, which the caller has compared with the last one."""
     parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
         return Failed("permanent_error", parsed.reason, fetched.status)
@@ -64,7 +65,7 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched) -> Fin
     about = _about(check.due.about, parsed, fetched, plan)
     return Finding(
         check.due,
-        _state(check, fetched, parsed, entries, changed=bool(news or rewrites)),
+        _state(check, fetched, digest, parsed, changed=bool(news or rewrites)),
         tally,
         about=None if about == check.due.about else about,
         news=news,
@@ -149,22 +150,15 @@ def _rewrite(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> Rewrite
     )
 
 
-def _state(
-    check: Check,
-    fetched: Fetched,
-    parsed: ParsedFeed,
-    entries: Sequence[ParsedEntry],
-    *,
-    changed: bool,
-) -> FetchState:
+def _state(check: Check, fetched: Fetched, digest: str, parsed: ParsedFeed, *, changed: bool) -> FetchState:
     state = after_document(
         check.due.state,
         fetched.hints,
         fetched.redirected,
         fetched.status,
         check.terms,
-        body_hash=body_hash(fetched.body),
-        times=[entry.published for entry in entries if entry.published is not None],
+        body_hash=digest,
+        times=[entry.published for entry in parsed.entries if entry.published is not None],
         rhythm=parsed.rhythm,
     )
     return replace(state, last_changed_at=check.terms.now) if changed else state
@@ -192,7 +186,7 @@ def _with_short_keys(entry: ParsedEntry) -> ParsedEntry:
     if (not guid or len(guid) <= _LONGEST_KEY // 4) and (not url or len(url) <= _LONGEST_KEY // 4):
         return entry
     if guid and len(guid.encode()) > _LONGEST_KEY:
-        guid = f"blake2b:{body_hash(guid.encode())}"
+        guid = f"sha256:{body_hash(guid.encode())}"
     if url and len(url.encode()) > _LONGEST_KEY:
-        guid, url = guid or f"blake2b:{body_hash(url.encode())}", None
+        guid, url = guid or f"sha256:{body_hash(url.encode())}", None
     return replace(entry, guid=guid, url=url)
