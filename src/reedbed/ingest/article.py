@@ -8,11 +8,12 @@ the event loop, in a process they can stop where many pages of strangers are rea
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 from lxml import etree, html
 
 from reedbed.domain.times import Instant
-from reedbed.ingest.article_gates import Signs, closed_gate, read_signs
+from reedbed.ingest.article_gates import closed_gate
 from reedbed.ingest.article_layout import article_markup
 from reedbed.ingest.article_metadata import Metadata, read_metadata
 from reedbed.ingest.article_source import base_of, page_source, selected
@@ -54,18 +55,15 @@ def extract_article(
     source = page_source(page, MAX_BYTES)
     if source is None:
         return NotAnArticle("The page is too large to read as an article.")
-    if keep or drop:
-        source = selected(source, keep, drop)
     tree = _tree(source)
     if tree is None:
         return NotAnArticle("The page could not be read as HTML.")
     base = base_of(tree, url)
-    metadata, signs = read_metadata(tree, base), read_signs(tree)
-    markup = _body_markup(tree) if keep else article_markup(tree, url, metadata.title)
-    content = clean_html(markup, base)
+    metadata = read_metadata(tree, base)
+    content = clean_html(_markup(source, tree, url, metadata.title, keep, drop), base)
     text = clean_text(content)
     # What a person chose by hand is the article, whatever it says.
-    reason = None if keep else _no_article(signs, metadata, content, text)
+    reason = None if keep else _no_article(source, metadata, content, text)
     return NotAnArticle(reason) if reason else _article(metadata, content, text)
 
 
@@ -77,18 +75,25 @@ def _tree(source: str) -> html.HtmlElement | None:
     except (etree.XMLSyntaxError, ValueError):
         return None
     # An empty document has no tree; one with too many elements has more than anyone wants to read.
-    if tree is None or sum(1 for _ in tree.iter(etree.Element)) > MAX_ELEMENTS:
+    if tree is None or cast("float", tree.xpath("count(//*)")) > MAX_ELEMENTS:
         return None
     return tree
 
 
-def _body_markup(tree: html.HtmlElement) -> str:
-    body = tree.find("body")
-    return "" if body is None else etree.tostring(body, encoding="unicode", method="html")
+def _markup(
+    source: str, tree: html.HtmlElement, url: str, title: str | None, keep: str | None, drop: str | None
+) -> str:
+    if not keep and not drop:
+        return article_markup(tree, url, title)
+    chosen = selected(source, keep, drop)
+    if keep:
+        return chosen
+    rest = _tree(chosen)
+    return "" if rest is None else article_markup(rest, url, title)
 
 
-def _no_article(signs: Signs, metadata: Metadata, content: str, text: str) -> str | None:
-    if reason := closed_gate(signs, metadata, text):
+def _no_article(source: str, metadata: Metadata, content: str, text: str) -> str | None:
+    if reason := closed_gate(source, metadata, text):
         return reason
     if len(text) < MIN_TEXT and "<img " not in content:
         return "The page holds no article text."

@@ -4,16 +4,14 @@ All of them are short. A long text is an article even when a banner lies on top 
 """
 
 import re
-from dataclasses import dataclass
-
-from lxml import etree, html
 
 from reedbed.ingest.article_metadata import Metadata
+from reedbed.ingest.text import plain_text
 
 _SHORT, _MIDDLING = 700, 1_800
 _CONSENT_PHRASES = 2
 _LOOKED_AT = 20_000
-_UNSEEN = frozenset(("script", "style", "template", "head", "title"))
+_PASSWORD = re.compile(r"""<input[^>]{0,500}\stype\s*=\s*["']?password""", re.IGNORECASE)
 
 _ERROR_TITLE = re.compile(
     r"^(?:error\b|(?:http )?(?:error )?[45]\d\d\b)|page not found|not found\b|access denied|"
@@ -64,43 +62,21 @@ _LOGIN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """What a page shows besides its article. Read before the article is cut out."""
-
-    asks_password: bool
-    text: str
-
-
-def read_signs(tree: html.HtmlElement) -> Signs:
-    asks = any(field.get("type", "").lower() == "password" for field in tree.iter("input"))
-    return Signs(asks, _page_text(tree))
-
-
-def closed_gate(signs: Signs, metadata: Metadata, text: str) -> str | None:
-    """One sentence about what stands in the way, or None."""
+def closed_gate(source: str, metadata: Metadata, text: str) -> str | None:
+    """One sentence about what stands between us and the article, or None. `source` is the whole page."""
     if len(text) > _MIDDLING:
         return None
     if not metadata.free or _PAYWALL.search(text):
         return "The article is behind a paywall."
-    return _short_gate(signs, metadata, text) if len(text) <= _SHORT else None
+    return _short_gate(source, metadata, text) if len(text) <= _SHORT else None
 
 
-def _short_gate(signs: Signs, metadata: Metadata, text: str) -> str | None:
+def _short_gate(source: str, metadata: Metadata, text: str) -> str | None:
     if _ERROR_TITLE.search(metadata.title or "") or _ERROR_TEXT.search(text):
         return "The site answered with an error page."
-    if signs.asks_password and _LOGIN.search(signs.text):
-        return "The site asks to log in first."
     if len(set(map(str.lower, _CONSENT.findall(text)))) >= _CONSENT_PHRASES:
         return "The site asks for consent first."
-    return "The article is behind a paywall." if _WALL.search(signs.text) else None
-
-
-def _page_text(tree: html.HtmlElement) -> str:
-    pieces: list[str] = []
-    for element in tree.iter(etree.Element):
-        if element.tag not in _UNSEEN and element.text:
-            pieces.append(element.text)
-        if element.tail:
-            pieces.append(element.tail)
-    return " ".join(" ".join(pieces)[:_LOOKED_AT].split())
+    page = plain_text(source)[:_LOOKED_AT]
+    if _PASSWORD.search(source) and _LOGIN.search(page):
+        return "The site asks to log in first."
+    return "The article is behind a paywall." if _WALL.search(page) else None

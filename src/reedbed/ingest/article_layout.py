@@ -5,7 +5,6 @@ pictures, code and half of the links fall away. So it only marks the words; the 
 holds nearly all of them is the article, less the blocks in it that hold none.
 """
 
-import copy
 import logging
 import re
 from collections.abc import Iterator
@@ -28,6 +27,8 @@ _IGNORED = frozenset(
         "noscript", "dialog",
     )
 )  # fmt: skip
+# Never part of an article, and often most of a page: gone before anything walks the tree.
+_UNREAD = ("script", "style", "template", "svg", "math", "link", "meta", "select", "canvas")
 _WHOLE = frozenset(("p", "pre", "table", "tbody", "ul", "ol", "dl", "blockquote", "figure"))
 _KEPT = frozenset(("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe"))
 _SHOWN = frozenset(
@@ -56,6 +57,7 @@ Weights = dict[html.HtmlElement, int]
 
 def article_markup(tree: html.HtmlElement, url: str, title: str | None) -> str:
     """The markup of the article, still hostile; empty when there is none."""
+    etree.strip_elements(tree, *_UNREAD, with_tail=False)
     body = tree.find("body")
     if body is None:
         return ""
@@ -75,7 +77,7 @@ def _article_words(tree: html.HtmlElement, url: str) -> str:
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     found = bare_extraction(
-        copy.deepcopy(tree),
+        tree,
         url=url,
         fast=True,
         include_comments=False,

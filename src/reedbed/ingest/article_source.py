@@ -7,11 +7,12 @@ from lxml import html
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from reedbed.domain.errors import Invalid
+from reedbed.ingest.clean_bounds import bounded
 from reedbed.ingest.clean_markup import ATTRIBUTES, MAX_ATTRIBUTES, read_attributes
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_TAG = re.compile(rf"<[a-zA-Z][^ \t\n\f\r/>]*+(?P<attributes>{ATTRIBUTES})>|(?P<unfinished><[a-zA-Z])")
+_TAG = re.compile(rf"<(?:[a-zA-Z][^ \t\n\f\r/>]*+(?P<attributes>{ATTRIBUTES})>|(?P<unfinished>[a-zA-Z]))")
 _MONSTER = 4_000
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -64,14 +65,12 @@ def base_of(tree: html.HtmlElement, url: str) -> str:
 
 
 def selected(source: str, keep: str | None, drop: str | None) -> str:
-    tree = LexborHTMLParser(source)
+    tree = LexborHTMLParser(bounded(source))
     if drop:
         for node in _matching(tree, drop, "drop"):
             node.decompose()
     if keep:
-        kept = "".join(node.html or "" for node in _matching(tree, keep, "keep"))
-        head = tree.head
-        return f"<html>{head.html if head else ''}<body>{kept}</body></html>"
+        return "".join(node.html or "" for node in _matching(tree, keep, "keep"))
     return tree.html or ""
 
 

@@ -23,11 +23,11 @@ _HARMLESS_TAGS = 600
 _LONG_ATTRIBUTES = 2_000
 
 _TOKEN = re.compile(
-    r"(?P<comment><!--(?:-?>|.*?(?:--!?>|\Z))|<[!?][^>]*(?:>|\Z)|</[^a-zA-Z>][^>]*(?:>|\Z)|</>)"
-    rf"|<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext){NAME_ENDS}"
+    r"<(?:(?P<comment>!--(?:-?>|.*?(?:--!?>|\Z))|[!?][^>]*(?:>|\Z)|/[^a-zA-Z>][^>]*(?:>|\Z)|/>)"
+    rf"|(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext){NAME_ENDS}"
     rf"(?P<frame>{ATTRIBUTES})>.*?(?:</(?P=raw){NAME_ENDS}[^>]*>|\Z)"
-    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*+)(?P<attributes>{ATTRIBUTES})>"
-    r"|(?P<unfinished></?[a-zA-Z])",
+    rf"|(?P<close>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*+)(?P<attributes>{ATTRIBUTES})>"
+    r"|(?P<unfinished>/?[a-zA-Z]))",
     re.IGNORECASE | re.DOTALL,
 )
 _VOID = frozenset(

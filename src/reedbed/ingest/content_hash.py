@@ -9,6 +9,8 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from reedbed.ingest.clean_bounds import bounded
+
 SAFE_AD_SELECTORS = (
     ".ad", ".ads", ".advertisement", ".advertising",
     ".sponsored", ".promo", ".promotion",
@@ -67,7 +69,7 @@ def _text_without(html: str, selectors: tuple[str, ...]) -> str:
 def _text(html: str, selectors: tuple[str, ...]) -> str:
     if "<" not in html and "&" not in html:
         return html
-    tree = LexborHTMLParser(html)
+    tree = LexborHTMLParser(bounded(html))
     _remove(tree, ",".join((_HIDDEN, *selectors)))
     body = tree.body
     if body is None:
