@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from reedbed.api import (
     auth,
     bookmarks,
+    compat,
     counts,
     entries,
     events,
@@ -14,6 +15,8 @@ from reedbed.api import (
     highlights,
     members,
     opml,
+    published,
+    published_feeds,
     rules,
     status,
     subscriptions,
@@ -44,6 +47,8 @@ PARTS = (
     bookmarks,
     highlights,
     rules,
+    published_feeds,
+    published,
     members,
 )
 
@@ -52,4 +57,5 @@ def register(app: FastAPI) -> None:
     """Put the API's doors on the application: each tells its errors and counts its callers' requests."""
     for part in PARTS:
         app.include_router(part.router, responses=ERRORS, dependencies=[count_request])
+    compat.register(app)
     describe(app)

@@ -23,8 +23,10 @@ class Labels:
         by_path = [id for id, path in self.folders.items() if path == label]
         return by_path or [id for id, name in self.names.items() if name == label]
 
-    def knows(self, label: str) -> bool:
-        return label in self.tags or bool(self.folder_ids(label))
+    def tag(self, label: str) -> str | None:
+        """The tag of this name; tags have single spaces only."""
+        name = " ".join(label.split())
+        return name if name in self.tags else None
 
 
 def labels_of(rows: Sequence[FolderRow], tags: Iterable[str] = ()) -> Labels:

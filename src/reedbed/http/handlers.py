@@ -20,6 +20,7 @@ ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
 PROGRAM_PATHS = (
     "/api/",
     "/accounts/",
+    "/greader",
     "/reader/",
     "/fever",
     "/mcp",
@@ -27,6 +28,7 @@ PROGRAM_PATHS = (
     "/healthz",
     "/readyz",
     "/rss",
+    "/published/",
 )
 
 PLAIN_WORDS = {

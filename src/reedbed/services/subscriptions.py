@@ -34,6 +34,8 @@ class Wish:
     title: str | None = None
     opml: str | None = None
     looked: bool = False
+    asked_as: str | None = None
+    """The address letter by letter, for programs that look for it again; never with credentials."""
 
 
 async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
@@ -48,7 +50,7 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
             runtime.now(),
             user_id,
             replace(wish, url=address, title=title),
-            asked_url=split_credentials(asked).url,
+            asked_url=wish.asked_as or split_credentials(asked).url,
         )
         await events.note(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         made = await subscriptions.get(tx, user_id, subscription_id)

@@ -35,6 +35,7 @@ _COUNTS = Statement(
     .group_by(tags.c.id, tags.c.name)
     .order_by(tags.c.name)
 )
+_NAMES = Statement(select(tags.c.name).where(tags.c.user_id == _USER).order_by(tags.c.name))
 _ADD = Statement(
     insert(tags)
     .values(user_id=_USER, name=bindparam("name"), created_at=bindparam("now"))
@@ -51,9 +52,7 @@ _RENAME = Statement(
         tags.c.user_id == _USER,
         tags.c.id == bindparam("id"),
         ~select(_OTHER.c.id)
-        .where(
-            _OTHER.c.user_id == _USER, _OTHER.c.name == bindparam("name"), _OTHER.c.id != bindparam("id")
-        )
+        .where(_OTHER.c.user_id == _USER, _OTHER.c.name == bindparam("name"), _OTHER.c.id != bindparam("id"))
         .exists(),
     )
     .values(name=bindparam("name"))
@@ -91,6 +90,10 @@ _TAKE_OTHERS = Statement(
 async def counts(tx: Tx, user_id: int) -> list[TagCount]:
     """Every tag with its entries, and how many of them are unread."""
     return [TagCount(*row) for row in await tx.all(_COUNTS, {"user_id": user_id})]
+
+
+async def names(tx: Tx, user_id: int) -> list[str]:
+    return [row[0] for row in await tx.all(_NAMES, {"user_id": user_id})]
 
 
 async def count(tx: Tx, user_id: int) -> int:

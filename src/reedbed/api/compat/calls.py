@@ -1,0 +1,21 @@
+"""One call of a reader app: who asks, and with what."""
+
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from reedbed.api.compat.params import Params
+from reedbed.domain.accounts import Caller
+from reedbed.services.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    request: Request
+    runtime: Runtime
+    caller: Caller
+    params: Params
+
+    @property
+    def user_id(self) -> int:
+        return self.caller.user_id

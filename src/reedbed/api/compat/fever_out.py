@@ -1,0 +1,68 @@
+"""What Fever shows: groups, feeds, icons and items, in its own words."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+from reedbed.api.compat.greader_items import Contents, seconds, shown_content
+from reedbed.domain.entries import Entry
+from reedbed.domain.following import Followed, Origin
+from reedbed.domain.reader_labels import Labels
+
+
+def groups(labels: Labels) -> list[dict[str, Any]]:
+    return [{"id": folder_id, "title": label} for folder_id, label in labels.folders.items()]
+
+
+def feeds_groups(followed: Sequence[Followed]) -> list[dict[str, Any]]:
+    inside: dict[int, list[int]] = {}
+    for one in followed:
+        if one.folder_id is not None:
+            inside.setdefault(one.folder_id, []).append(one.feed_id)
+    return [{"group_id": folder_id, "feed_ids": joined(ids)} for folder_id, ids in inside.items()]
+
+
+def feeds(followed: Sequence[Followed]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": one.feed_id,
+            "favicon_id": one.icon_id or 0,
+            "title": one.title,
+            "url": one.asked_url,
+            "site_url": one.site_url or one.url,
+            "is_spark": 0,
+            "last_updated_on_time": seconds(one.last_changed_at or 0),
+        }
+        for one in followed
+    ]
+
+
+def favicons(icons: Sequence[tuple[int, str, bytes]]) -> list[dict[str, Any]]:
+    """The beginning of a data address without `data:`, as Fever has it."""
+    return [
+        {"id": icon_id, "data": f"{media_type};base64,{b64encode(data).decode('ascii')}"}
+        for icon_id, media_type, data in icons
+    ]
+
+
+def items(contents: Contents) -> list[dict[str, Any]]:
+    return [_item(entry, contents.origins[entry.row.feed_id]) for entry in contents.entries]
+
+
+def joined(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+def _item(entry: Entry, origin: Origin) -> dict[str, Any]:
+    row = entry.row
+    return {
+        "id": row.id,
+        "feed_id": row.feed_id,
+        "title": row.title,
+        "author": row.author or "",
+        "html": shown_content(entry, origin),
+        "url": row.url or entry.external_url or origin.site_url or origin.url,
+        "is_saved": int(row.states.starred),
+        "is_read": int(row.states.read),
+        "created_on_time": seconds(row.published_at if row.published_at is not None else row.sort_at),
+    }

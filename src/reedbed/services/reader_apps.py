@@ -1,0 +1,223 @@
+"""What reader apps do beyond the page: tags that are states, labels that are folders, marks by arrival."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from reedbed.domain.entries import Change as StateChange
+from reedbed.domain.entries import Selection
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.following import Followed
+from reedbed.domain.reader_edits import TagEdit
+from reedbed.domain.reader_ids import FeedStream
+from reedbed.domain.reader_labels import Labels, labels_of
+from reedbed.domain.same import SAME, Same
+from reedbed.domain.times import MINUTE, Instant
+from reedbed.domain.urls import MAX_NAME, feed_address
+from reedbed.services.announcing import announce_states
+from reedbed.services.feed_preview import find_feeds
+from reedbed.services.folders import change_folder, create_folder, delete_folder
+from reedbed.services.marking import change_entries, mark, untag_entries
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe, unsubscribe
+from reedbed.services.tags import delete_tag, rename_tag
+from reedbed.store import folders, following, history, tags, undo
+
+RECENTLY = 15 * MINUTE
+
+
+async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edit: TagEdit) -> None:
+    """Set, never toggle; the same again changes nothing. What the user cannot see is left out."""
+    change = StateChange(read=edit.read, starred=edit.starred, tags=edit.labels_on or None)
+    if change != StateChange():
+        await change_entries(runtime, user_id, entry_ids, change)
+    if edit.labels_off:
+        await untag_entries(runtime, user_id, entry_ids, edit.labels_off)
+    if edit.read and len(entry_ids) == 1:
+        async with runtime.db.write() as tx:
+            await history.note(tx, user_id, entry_ids, runtime.now())
+
+
+async def mark_arrived(
+    runtime: Runtime, user_id: int, selections: Iterable[Selection], until: Instant | None
+) -> None:
+    """Mark read what had arrived by `until`; None means by now."""
+    up_to = None if until is None else await _newest_if_all_by(runtime, user_id, until)
+    for selection in selections:
+        if until is not None:
+            bounded = replace(selection, up_to=up_to) if up_to else replace(selection, arrived_by=until)
+            await mark(runtime, user_id, bounded)
+        else:
+            await mark(runtime, user_id, selection)
+
+
+async def unread_recent(runtime: Runtime, user_id: int) -> None:
+    """Take back what was read in the last minutes, the bulk act as well as the single entries."""
+    since = runtime.now() - RECENTLY
+    async with runtime.db.write() as tx:
+        step = await undo.latest(tx, user_id, since)
+        if step is not None and step.kind != "unread":
+            await undo.take_back(tx, step)
+        ids = await history.read_since(tx, user_id, since)
+    if ids:
+        await change_entries(runtime, user_id, ids, StateChange(read=False))
+    else:
+        await announce_states(runtime, user_id, (), StateChange(read=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What an app wants of a subscription: a name, and labels it goes into or leaves."""
+
+    title: str = ""
+    labels_on: tuple[str, ...] = ()
+    labels_off: tuple[str, ...] = ()
+
+
+async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> Followed:
+    """Follow, or arrange what is followed already: apps ask twice."""
+    folder_id = await _folder_for(runtime, user_id, placing)
+    folder = folder_id if isinstance(folder_id, int) else None
+    title = placing.title.strip()[:MAX_NAME] or None
+    try:
+        made = await subscribe(runtime, user_id, Wish(url, folder, title, asked_as=_as_asked(url)))
+    except Conflict:
+        known = await _find(runtime, user_id, url)
+        if known is None:
+            raise
+        await arrange(runtime, user_id, known, placing)
+        return known
+    return await _followed(runtime, user_id, made.id)
+
+
+async def arrange(runtime: Runtime, user_id: int, known: Followed, placing: Placing) -> None:
+    """Rename, and move to the label that was added, or out of the one that was removed."""
+    folder_id = await _folder_for(runtime, user_id, placing)
+    if isinstance(folder_id, Same) and await _leaves(runtime, user_id, known, placing.labels_off):
+        folder_id = None
+    title = placing.title.strip()[:MAX_NAME] or SAME
+    if title is not SAME or folder_id is not SAME:
+        await change_subscription(
+            runtime, user_id, known.subscription_id, Change(title=title, folder_id=folder_id)
+        )
+
+
+async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
+    """What is not followed needs no leaving."""
+    async with runtime.db.read() as tx:
+        known = next((one for one in await following.followed(tx, user_id) if _is(one, stream)), None)
+    if known is not None:
+        await unsubscribe(runtime, user_id, known.subscription_id)
+
+
+async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
+    """The folder and the tag of this name. A folder keeps its place in the tree."""
+    labels = await _labels(runtime, user_id)
+    inside, tag = labels.folder_ids(old), labels.tag(old)
+    if not inside and tag is None:
+        raise Invalid("There is no such label.", field="s")
+    for folder_id in inside:
+        await _rename_folder(runtime, user_id, labels, folder_id, new)
+    if tag is not None:
+        await _rename_tag(runtime, user_id, tag, new)
+
+
+async def remove_labels(runtime: Runtime, user_id: int, names: Sequence[str]) -> None:
+    """Feeds of a folder move up, never away; entries only lose the tag."""
+    for name in names:
+        labels = await _labels(runtime, user_id)
+        for folder_id in labels.folder_ids(name):
+            await delete_folder(runtime, user_id, folder_id)
+        tag_id = await _tag_id(runtime, user_id, labels.tag(name))
+        if tag_id is not None:
+            await delete_tag(runtime, user_id, tag_id)
+
+
+async def _newest_if_all_by(runtime: Runtime, user_id: int, until: Instant) -> int | None:
+    """The newest entry, when nothing arrived after `until`: then a mark does it without touching rows."""
+    async with runtime.db.read() as tx:
+        newest = (await following.newest_arrivals(tx, user_id)).values()
+    if not newest or any(arrived > until for _, arrived in newest):
+        return None
+    return max(entry_id for entry_id, _ in newest)
+
+
+async def _folder_for(runtime: Runtime, user_id: int, placing: Placing) -> int | Same:
+    """The folder of the first label; made when there is none."""
+    if not placing.labels_on:
+        return SAME
+    label = placing.labels_on[0]
+    known = (await _labels(runtime, user_id)).folder_ids(label)
+    return known[0] if known else (await create_folder(runtime, user_id, label)).id
+
+
+async def _leaves(runtime: Runtime, user_id: int, known: Followed, labels_off: Sequence[str]) -> bool:
+    if known.folder_id is None or not labels_off:
+        return False
+    labels = await _labels(runtime, user_id)
+    return any(known.folder_id in labels.folder_ids(name) for name in labels_off)
+
+
+async def _rename_folder(runtime: Runtime, user_id: int, labels: Labels, folder_id: int, new: str) -> None:
+    above = labels.folders[folder_id].removesuffix(labels.names[folder_id])
+    try:
+        await change_folder(runtime, user_id, folder_id, name=new.removeprefix(above))
+    except Conflict:
+        await _move_feeds(runtime, user_id, folder_id, labels.folder_ids(new))
+
+
+async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: Sequence[int]) -> None:
+    """To the folder that has the wanted name already; the empty one goes."""
+    if not targets or targets[0] == folder_id:
+        return
+    async with runtime.db.read() as tx:
+        inside = [one for one in await following.followed(tx, user_id) if one.folder_id == folder_id]
+    for one in inside:
+        await change_subscription(runtime, user_id, one.subscription_id, Change(folder_id=targets[0]))
+    await delete_folder(runtime, user_id, folder_id)
+
+
+async def _rename_tag(runtime: Runtime, user_id: int, tag: str, new: str) -> None:
+    tag_id = await _tag_id(runtime, user_id, tag)
+    if tag_id is None:
+        return
+    await rename_tag(runtime, user_id, tag_id, new)
+
+
+async def _labels(runtime: Runtime, user_id: int) -> Labels:
+    async with runtime.db.read() as tx:
+        return labels_of(await folders.of_user(tx, user_id), await tags.names(tx, user_id))
+
+
+async def _tag_id(runtime: Runtime, user_id: int, name: str | None) -> int | None:
+    if name is None:
+        return None
+    async with runtime.db.read() as tx:
+        return await tags.id_of(tx, user_id, name)
+
+
+async def _find(runtime: Runtime, user_id: int, url: str) -> Followed | None:
+    """The subscription at this address, or at one of the feeds behind it."""
+    async with runtime.db.read() as tx:
+        every = await following.followed(tx, user_id)
+    direct = next((one for one in every if one.is_at(url) or one.is_at(feed_address(url))), None)
+    if direct is not None:
+        return direct
+    behind = {candidate.url for candidate in (await find_feeds(runtime, url)).candidates}
+    return next((one for one in every if one.url in behind), None)
+
+
+def _as_asked(url: str) -> str | None:
+    return url.strip() if "@" not in url else None
+
+
+async def _followed(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
+    async with runtime.db.read() as tx:
+        every = await following.followed(tx, user_id)
+    found = next((one for one in every if one.subscription_id == subscription_id), None)
+    if found is None:
+        raise NotFound("Feed not found")
+    return found
+
+
+def _is(one: Followed, stream: FeedStream) -> bool:
+    return one.feed_id == stream.feed_id if stream.feed_id is not None else one.is_at(stream.url)
