@@ -26,6 +26,7 @@ class EntryWords:
     summary: str
     language: str | None
     published_at: Instant | None
+    fetched_at: Instant
     changed_at: Instant | None
     sort_at: Instant
     content: str
@@ -47,6 +48,7 @@ _WORDS = (
     entries.c.summary,
     entries.c.language,
     entries.c.published_at,
+    entries.c.fetched_at,
     entries.c.changed_at,
     entries.c.sort_at,
     func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content, ""),

@@ -1,0 +1,147 @@
+"""Published feeds: made, listed, taken back, and read by whoever has the address."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reedbed.domain.errors import Conflict, NotFound, TooMany
+from reedbed.domain.hints import Hint
+from reedbed.domain.limits import Allowance
+from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
+from reedbed.domain.times import HOUR
+from reedbed.services.runtime import Runtime
+from reedbed.services.search import search_entries
+from reedbed.services.secrets import new_token, token_hash
+from reedbed.store import entry_lists, entry_texts, published_feeds, scopes, tags
+from reedbed.store.database import Tx
+from reedbed.store.entry_texts import EntryWords
+
+MOST_PUBLISHED = 100
+ENTRIES = 50
+NO_SUCH = "There is no such published feed"
+PER_ADDRESS = Allowance(30, 0.1)
+"""Readers ask every few minutes; more than this is a program gone wild."""
+TOUCH_EVERY = HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A published feed and its address, which is shown this once."""
+
+    feed: PublishedFeed
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    feed: PublishedFeed
+    entries: Sequence[EntryWords]
+    """Newest first."""
+
+
+async def publish_view(runtime: Runtime, user_id: int, name: str, view: PublishedView) -> Opened:
+    tidy, token = check_feed_name(name), new_token()
+    async with runtime.db.write() as tx:
+        await _check_view(tx, user_id, view)
+        if await published_feeds.count(tx, user_id) >= MOST_PUBLISHED:
+            raise Conflict(f"There can be at most {MOST_PUBLISHED} published feeds. Delete some first.")
+        made = await published_feeds.add(
+            tx, user_id, tidy, view, token_hash=token_hash(token), now=runtime.now()
+        )
+    await _announce(runtime, user_id)
+    return Opened(made, token)
+
+
+async def get_published(runtime: Runtime, user_id: int, feed_id: int) -> PublishedFeed:
+    async with runtime.db.read() as tx:
+        return _found(await published_feeds.get(tx, user_id, feed_id))
+
+
+async def rename_published(runtime: Runtime, user_id: int, feed_id: int, name: str) -> PublishedFeed:
+    tidy = check_feed_name(name)
+    async with runtime.db.write() as tx:
+        changed = _found(await published_feeds.rename(tx, user_id, feed_id, tidy))
+    await _announce(runtime, user_id)
+    return changed
+
+
+async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> Opened:
+    """A new address; the old one is dead."""
+    token = new_token()
+    async with runtime.db.write() as tx:
+        changed = _found(await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token)))
+    await _announce(runtime, user_id)
+    return Opened(changed, token)
+
+
+async def take_back(runtime: Runtime, user_id: int, feed_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await published_feeds.remove(tx, user_id, feed_id):
+            raise NotFound(NO_SUCH)
+    await _announce(runtime, user_id)
+
+
+async def read_publication(runtime: Runtime, token: str) -> Publication:
+    """What stands behind an address now; the address is all that is asked for."""
+    hashed = token_hash(token)
+    wait = await runtime.limiter.wait_for(f"published:{hashed[:32]}", PER_ADDRESS)
+    if wait > 0:
+        raise TooMany("This feed is asked for too often. Come back a little later.", int(wait) + 1)
+    async with runtime.db.read() as tx:
+        found = await published_feeds.by_token(tx, hashed)
+    if found is None:
+        raise NotFound("There is nothing at this address.")
+    user_id, feed = found
+    entries = await _entries(runtime, user_id, feed.view)
+    await _touch(runtime, feed)
+    return Publication(feed, entries)
+
+
+async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryWords]:
+    if view.search_id is not None:
+        return await _found_by_search(runtime, user_id, view.search_id, view)
+    async with runtime.db.read() as tx:
+        page = await entry_lists.page(tx, user_id, view.query, None, ENTRIES)
+        if page is None:
+            raise NotFound("There is nothing at this address.")
+        return await entry_texts.seen_by(tx, user_id, [row.id for row in page.rows])
+
+
+async def _found_by_search(
+    runtime: Runtime, user_id: int, search_id: int, view: PublishedView
+) -> list[EntryWords]:
+    async with runtime.db.read() as tx:
+        words = await published_feeds.search_text(tx, user_id, search_id)
+    if words is None:
+        raise NotFound("There is nothing at this address.")
+    page = await search_entries(runtime, user_id, words, within=view.query, limit=ENTRIES)
+    async with runtime.db.read() as tx:
+        return await entry_texts.seen_by(tx, user_id, [row.id for row in page.rows])
+
+
+async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
+    now = runtime.now()
+    if feed.last_used_at is None or now - feed.last_used_at > TOUCH_EVERY:
+        async with runtime.db.write() as tx:
+            await published_feeds.touch(tx, feed.id, now)
+
+
+async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
+    if await scopes.resolve(tx, user_id, view.query) is None:
+        raise NotFound("There is no such feed or folder")
+    if view.tag is not None and await tags.id_of(tx, user_id, view.tag) is None:
+        raise NotFound("There is no such tag")
+    if view.search_id is None:
+        return
+    if await published_feeds.search_text(tx, user_id, view.search_id) is None:
+        raise NotFound("There is no such search")
+
+
+def _found(feed: PublishedFeed | None) -> PublishedFeed:
+    if feed is None:
+        raise NotFound(NO_SUCH)
+    return feed
+
+
+async def _announce(runtime: Runtime, user_id: int) -> None:
+    data = {"what": "published_feeds", "ids": list[str]()}
+    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data=data))
