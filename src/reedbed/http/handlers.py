@@ -31,6 +31,8 @@ PROGRAM_PATHS = (
     "/published/",
 )
 
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
 PLAIN_WORDS = {
     400: ("invalid", "The request could not be understood."),
     404: ("not_found", "There is nothing at this address."),
@@ -121,9 +123,12 @@ def _first_problem(error: RequestValidationError) -> Invalid:
 def _methods(request: Request) -> list[str]:
     """What this address takes, over all its routes."""
     routes: list[BaseRoute] = request.app.routes
-    matching = (route for route in routes if route.matches(request.scope)[0] != Match.NONE)
-    found: set[str] = {method for route in matching for method in getattr(route, "methods", None) or ()}
-    return sorted(found | {"OPTIONS"} | (found & {"GET"} and {"HEAD"}))
+    taken = {
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
+    }
+    return sorted(taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set[str]()))
 
 
 def _from_status(status: int) -> ReedbedError:

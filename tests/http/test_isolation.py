@@ -1,0 +1,272 @@
+"""No user reads or changes another's data: every door of the OpenAPI document, tried with another's ids.
+
+Doors are taken from the live document, so that a new one is tried by itself; one that needs an id of a kind
+not known here fails. The same requests with the owner's token show that the ids are good.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import open_session
+from reedbed.store import users
+from tests.belongings import EMAIL, MARK, everything, give_everything
+from tests.clients import Client, SignIn, new_client
+from tests.crawling import Crawl
+
+ID_PATTERN = "^[1-9][0-9]{0,15}$"
+NOUNS = {
+    "icon_id": "blobs",
+    "invite_id": "mail_links",
+    "published_id": "published_feeds",
+    "undo_id": "undo_steps",
+    "entry_id": "entries",
+    "search_id": "searches",
+    "parent_id": "folders",
+    "up_to": "entries",
+    "above": "entries",
+    "below": "entries",
+}
+# Secrets in an address are not ids: whoever has one may come in, and nobody guesses it.
+SECRETS = {"token": "not-the-token"}
+# Icons belong to feeds, which are shared.
+SHARED = {"/icons/{icon_id}"}
+STRANGERS_WELCOME = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/api/v1/auth/options"),
+    ("POST", "/api/v1/auth/setup"),
+    ("POST", "/api/v1/auth/login"),
+    ("POST", "/api/v1/auth/register"),
+    ("POST", "/api/v1/auth/verify-email"),
+    ("POST", "/api/v1/auth/forgot-password"),
+    ("POST", "/api/v1/auth/reset-password"),
+    ("GET", "/icons/{icon_id}"),
+    ("GET", "/published/{token}.atom"),
+    ("GET", "/published/{token}.json"),
+}
+
+
+@dataclass(frozen=True)
+class Door:
+    method: str
+    path: str
+    operation: dict[str, Any] = field(repr=False)
+
+    @property
+    def streams(self) -> bool:
+        return any("text/event-stream" in answer.get("content", {}) for answer in self.answers)
+
+    @property
+    def answers(self) -> list[dict[str, Any]]:
+        return list(self.operation["responses"].values())
+
+
+@dataclass(frozen=True)
+class Knock:
+    """One request at a door, with ids of somebody."""
+
+    door: Door
+    url: str
+    params: dict[str, str]
+    body: Any
+    names_in_path: bool
+
+
+@dataclass(frozen=True)
+class Alice:
+    user_id: int
+    ids: dict[str, int]
+    client: Client
+
+
+@pytest.fixture
+async def alice(runtime: Runtime, app: FastAPI, crawl: Crawl) -> Any:
+    async with runtime.db.write() as tx:
+        ids = await give_everything(tx, runtime.now())
+        user = await users.by_id(tx, ids["users"])
+    assert user is not None
+    session = await open_session(runtime, user)
+    headers = {"Authorization": f"Bearer {session.token}"}
+    async with new_client(app, headers=headers) as client:
+        await client.get("/api/v1/users/me")
+        yield Alice(user.id, ids, client)
+
+
+async def test_no_door_shows_or_changes_what_is_anothers(
+    app: FastAPI, alice: Alice, signed_in: SignIn, runtime: Runtime
+) -> None:
+    before = await _belongings(runtime, alice)
+
+    for number, knock in enumerate(_knocks(app, alice.ids)):
+        bob = await signed_in(f"bob{number}@example.org")
+        answer = await _send(bob, knock)
+        said = f"{knock.door.method} {knock.url} {knock.params} {knock.body}: {answer.status_code}"
+        assert answer.status_code < 500, said
+        assert MARK not in answer.text and EMAIL not in answer.text, said
+        if knock.names_in_path and knock.door.path not in SHARED:
+            assert answer.status_code in (400, 403, 404), said
+
+    assert await _belongings(runtime, alice) == before
+
+
+async def test_what_another_may_not_see_is_shown_to_its_owner(app: FastAPI, alice: Alice) -> None:
+    shown = 0
+    for knock in _knocks(app, alice.ids):
+        is_read = knock.door.method == "GET" and not knock.door.path.startswith("/api/v1/admin/")
+        is_theirs = knock.door.path not in SHARED and "{token}" not in knock.door.path
+        if is_read and knock.names_in_path and is_theirs:
+            answer = await _send(alice.client, knock)
+            assert answer.status_code == 200, f"{knock.url}: {answer.status_code} {answer.text}"
+            shown += 1
+    assert shown > 3
+
+
+async def test_every_door_asks_a_stranger_who_they_are(app: FastAPI, alice: Alice, client: Client) -> None:
+    asked = {
+        (knock.door.method, knock.door.path)
+        for knock in _knocks(app, alice.ids)
+        if (await _send(client, knock)).status_code == 401
+        and (knock.door.method, knock.door.path) != ("POST", "/api/v1/auth/login")
+    }
+    doors = {(door.method, door.path) for door in _doors(app) if not door.streams}
+    assert doors - asked == STRANGERS_WELCOME
+
+
+async def test_operators_doors_are_shut_for_everybody_else(app: FastAPI, alice: Alice) -> None:
+    for knock in _knocks(app, alice.ids):
+        if knock.door.path.startswith("/api/v1/admin/"):
+            assert (await _send(alice.client, knock)).status_code == 403, knock.url
+
+
+def test_a_door_without_a_known_id_is_noticed() -> None:
+    schema = {"type": "string", "pattern": ID_PATTERN}
+    operation = {"parameters": [{"in": "path", "name": "heron_id", "schema": schema}], "responses": {}}
+    with pytest.raises(AssertionError, match="heron_id"):
+        list(_tries(Door("GET", "/api/v1/herons/{heron_id}", operation), {}, {"users": 1}))
+
+
+def test_every_door_lists_its_errors_in_the_common_shape(app: FastAPI) -> None:
+    for door in _doors(app):
+        for status in ("400", "401", "403", "404", "409", "413", "429", "503"):
+            answer = door.operation["responses"][status]
+            assert "ErrorOut" in str(answer), f"{door.path} {status}"
+        assert "422" not in door.operation["responses"]
+
+
+def _doors(app: FastAPI) -> Iterator[Door]:
+    for path, operations in app.openapi()["paths"].items():
+        for method, operation in operations.items():
+            yield Door(method.upper(), path, operation)
+
+
+def _knocks(app: FastAPI, ids: dict[str, int]) -> Iterator[Knock]:
+    schemas = app.openapi()["components"]["schemas"]
+    for door in _doors(app):
+        if not door.streams:
+            yield from _tries(door, schemas, ids)
+
+
+def _tries(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Knock]:
+    """The plain request, and one more for each id that may be sent beside the path."""
+    parameters = door.operation.get("parameters", [])
+    url = door.path
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            url = url.replace(f"{{{parameter['name']}}}", _id_for(door, parameter["name"], ids))
+    assert "{" not in url, f"no id for {url}"
+    named = url != door.path
+    queries = [p for p in parameters if p["in"] == "query"]
+    needed = {p["name"]: _query_value(p) for p in queries if p.get("required")}
+    bodies = list(_bodies(door, schemas, ids))
+    yield Knock(door, url, needed, bodies[0], named)
+    for body in bodies[1:]:
+        yield Knock(door, url, needed, body, named)
+    for parameter in queries:
+        if _is_id(parameter["schema"], schemas):
+            asked = {**needed, parameter["name"]: _id_for(door, parameter["name"], ids)}
+            yield Knock(door, url, asked, bodies[0], named)
+
+
+def _bodies(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Any]:
+    content = door.operation.get("requestBody", {}).get("content", {})
+    if "application/json" not in content:
+        yield None
+        return
+    schema = _resolved(content["application/json"]["schema"], schemas)
+    properties = schema.get("properties", {})
+    required = {
+        name: _filled(door, name, properties[name], schemas, ids) for name in schema.get("required", [])
+    }
+    yield required
+    for name, wanted in properties.items():
+        if name not in required and _is_id(wanted, schemas):
+            yield {**required, name: _filled(door, name, wanted, schemas, ids)}
+
+
+def _filled(door: Door, name: str, schema: dict[str, Any], schemas: Any, ids: dict[str, int]) -> Any:
+    wanted = _resolved(schema, schemas)
+    if "pattern" in wanted and wanted["pattern"] == ID_PATTERN:
+        return _id_for(door, name, ids)
+    if wanted.get("examples"):
+        return wanted["examples"][0]
+    if "enum" in wanted or "const" in wanted:
+        return wanted.get("const", wanted.get("enum", [None])[0])
+    match wanted.get("type"):
+        case "array":
+            return [_filled(door, name, wanted.get("items", {}), schemas, ids)]
+        case "object":
+            properties = wanted.get("properties", {})
+            return {
+                key: _filled(door, key, properties[key], schemas, ids) for key in wanted.get("required", [])
+            }
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return 1
+        case _:
+            return "heron"
+
+
+def _is_id(schema: dict[str, Any], schemas: dict[str, Any]) -> bool:
+    wanted = _resolved(schema, schemas)
+    if wanted.get("type") == "array":
+        return _is_id(wanted.get("items", {}), schemas)
+    return wanted.get("pattern") == ID_PATTERN
+
+
+def _resolved(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return _resolved(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    for choice in schema.get("anyOf", []):
+        if choice.get("type") != "null":
+            return _resolved(choice, schemas)
+    return schema
+
+
+def _id_for(door: Door, name: str, ids: dict[str, int]) -> str:
+    """By the parameter's name; `ids` and the like mean the noun in the path."""
+    if name in SECRETS:
+        return SECRETS[name]
+    noun = re.sub(r"^/api/v1/|/.*$", "", door.path)
+    table = NOUNS.get(name) or (f"{name[:-3]}s" if name.endswith("_id") else noun)
+    assert table in ids, f"no id known for {name} of {door.method} {door.path}"
+    return str(ids[table])
+
+
+def _query_value(parameter: dict[str, Any]) -> str:
+    return str((parameter["schema"].get("examples") or ["heron"])[0])
+
+
+async def _send(client: Client, knock: Knock) -> Any:
+    return await client.request(knock.door.method, knock.url, params=knock.params, json=knock.body)
+
+
+async def _belongings(runtime: Runtime, alice: Alice) -> Any:
+    async with runtime.db.read() as tx:
+        return await everything(tx, alice.user_id, alice.ids["feeds"])

@@ -1,0 +1,433 @@
+"""Accounts through the services, on both engines."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import Envelope
+
+from reedbed.domain.accounts import Caller, NewSession, User
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
+from reedbed.domain.times import DAY, HOUR
+from reedbed.events.limiter import MemoryLimiter
+from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.services import jobs
+from reedbed.services.accounts import (
+    PER_ACCOUNT,
+    create_owner,
+    delete_account,
+    log_in,
+    log_out,
+    needs_owner,
+)
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.members import (
+    add_member,
+    delete_member,
+    disable_member,
+    enable_member,
+    set_role,
+)
+from reedbed.services.passwords import change_password, forgot_password, reset_password
+from reedbed.services.registration import Pending, Registration, invite, register, verify_email
+from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.sessions import (
+    identify,
+    list_sessions,
+    open_session,
+    revoke_other_sessions,
+    revoke_session,
+)
+from reedbed.store.tables import metadata
+from tests.crawling import Crawl, crawl_on
+from tests.servers import free_port
+
+GOOD = "seven herons in the reeds"
+BETTER = "eight herons in the reeds"
+
+
+class Mailbox:
+    def __init__(self) -> None:
+        self.letters: list[str] = []
+        self.answer = "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:  # noqa: N802
+        if self.answer.startswith("250"):
+            self.letters.append(bytes(envelope.content or b"").decode())
+        return self.answer
+
+    def link(self) -> str:
+        """The token in the newest letter."""
+        plain = self.letters[-1].replace("=\r\n", "").replace("=3D", "=")
+        found = re.search(r"http://reader\.example/\S*[/=]([\w-]{43})", plain)
+        assert found is not None, plain
+        return found[1]
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+@pytest.fixture
+def runtime(crawl: Crawl) -> Runtime:
+    return crawl.runtime
+
+
+@pytest.fixture
+def mailbox() -> Any:
+    mailbox = Mailbox()
+    controller = Controller(mailbox, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    mailbox.port = controller.port
+    yield mailbox
+    controller.stop()
+
+
+@pytest.fixture
+def mailing(crawl: Crawl, mailbox: Any) -> Runtime:
+    """Open registration, and a mail server that answers."""
+    server = MailServer("127.0.0.1", mailbox.port, "Reedbed <reedbed@reader.example>", "none")
+    crawl.runtime = replace(
+        crawl.runtime,
+        accounts=AccountPolicy(registration="open", base_url="http://reader.example"),
+        mailer=Mailer(server),
+    )
+    return crawl.runtime
+
+
+async def post(runtime: Runtime) -> None:
+    """Let the worker do what is due."""
+    while job := await jobs.claim(runtime, list(HANDLERS)):
+        await jobs.run(runtime, job, HANDLERS[job.kind])
+
+
+async def caller_of(runtime: Runtime, session: NewSession) -> Caller:
+    caller = await identify(runtime, session.token)
+    assert caller is not None
+    return caller
+
+
+async def reader(runtime: Runtime, email: str = "reader@example.org") -> User:
+    return await add_member(runtime, email, GOOD)
+
+
+async def test_the_first_visit_makes_one_owner_even_when_two_come_at_once(runtime: Runtime) -> None:
+    assert await needs_owner(runtime)
+
+    outcomes = await asyncio.gather(
+        *(create_owner(runtime, f"owner{number}@example.org", GOOD) for number in range(3)),
+        return_exceptions=True,
+    )
+
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "Conflict", "User"]
+    assert not await needs_owner(runtime)
+
+
+async def test_a_login_opens_a_session_that_says_who_calls(runtime: Runtime) -> None:
+    user = await reader(runtime)
+
+    session = await log_in(runtime, " Reader@Example.org ", GOOD, user_agent="curl/8", ip="192.0.2.1")
+
+    caller = await caller_of(runtime, session)
+    assert (caller.user_id, caller.by_cookie) == (user.id, False)
+    assert session.token not in repr(session)
+    (listed,) = await list_sessions(runtime, user.id)
+    assert (listed.user_agent, listed.ip) == ("curl/8", "192.0.2.1")
+
+
+async def test_a_wrong_password_and_an_unknown_address_sound_alike(runtime: Runtime, crawl: Crawl) -> None:
+    await reader(runtime)
+
+    for email in ("reader@example.org", "nobody@example.org", "not an address", "\0"):
+        with pytest.raises(Unauthorized, match=r"^Invalid email or password$"):
+            await log_in(runtime, email, "wrong")
+
+    kinds = await crawl.column("SELECT kind FROM event_log WHERE kind = 'login_failed'")
+    assert len(kinds) == 4
+    assert "wrong" not in "".join(await crawl.column("SELECT detail FROM event_log"))
+
+
+async def test_the_sixth_login_in_a_minute_from_one_address_waits(runtime: Runtime) -> None:
+    runtime = replace(runtime, limiter=MemoryLimiter(clock=lambda: 0.0))
+    for _ in range(5):
+        with pytest.raises(Unauthorized):
+            await log_in(runtime, "nobody@example.org", "wrong", ip="192.0.2.1")
+
+    with pytest.raises(TooMany) as stopped:
+        await log_in(runtime, "nobody@example.org", "wrong", ip="192.0.2.1")
+    assert 1 <= stopped.value.retry_after <= 12
+
+    with pytest.raises(Unauthorized):
+        await log_in(runtime, "nobody@example.org", "wrong", ip="192.0.2.2")
+
+
+async def test_guessing_from_many_addresses_is_slowed_per_account(runtime: Runtime) -> None:
+    runtime = replace(runtime, limiter=MemoryLimiter(clock=lambda: 0.0))
+    for _ in range(PER_ACCOUNT.burst):
+        await runtime.limiter.wait_for("login-account:victim@example.org", PER_ACCOUNT)
+
+    with pytest.raises(TooMany) as stopped:
+        await log_in(runtime, "victim@example.org", "x", ip="192.0.2.1")
+
+    assert stopped.value.retry_after == 10
+
+
+async def test_a_session_ends_by_age_and_by_silence(runtime: Runtime, crawl: Crawl) -> None:
+    user = await reader(runtime)
+    idle, busy = [await open_session(runtime, user) for _ in range(2)]
+
+    for _ in range(3):
+        crawl.clock.ahead += 9 * DAY
+        runtime.callers.forget_all()
+        assert await identify(runtime, busy.token) is not None
+    assert await identify(runtime, idle.token) is None
+
+    crawl.clock.ahead += 4 * DAY
+    runtime.callers.forget_all()
+    assert await identify(runtime, busy.token) is None
+
+
+async def test_logging_out_ends_only_this_session_and_at_once(runtime: Runtime, crawl: Crawl) -> None:
+    user = await reader(runtime)
+    one, two = [await open_session(runtime, user) for _ in range(2)]
+    caller = await caller_of(runtime, one)
+
+    await log_out(runtime, caller)
+
+    assert await identify(runtime, one.token) is None
+    assert await identify(runtime, two.token) is not None
+    assert crawl.heard("revoked")[-1].data == {"session_id": caller.session_id}
+
+
+async def test_sessions_are_revoked_one_by_one_or_all_but_this(runtime: Runtime, crawl: Crawl) -> None:
+    user = await reader(runtime)
+    here, there, elsewhere = [await open_session(runtime, user) for _ in range(3)]
+    me, other = await caller_of(runtime, here), await caller_of(runtime, there)
+    assert other.session_id is not None
+
+    await revoke_session(runtime, me, other.session_id)
+    assert await identify(runtime, there.token) is None
+    assert await identify(runtime, elsewhere.token) is not None
+
+    assert await revoke_other_sessions(runtime, me) == 1
+    assert await identify(runtime, elsewhere.token) is None
+    assert await identify(runtime, here.token) is not None
+    assert crawl.heard("revoked")[-1].data == {"except_session_id": me.session_id}
+
+
+async def test_a_changed_password_logs_out_every_other_device(runtime: Runtime) -> None:
+    user = await reader(runtime)
+    here, there = [await open_session(runtime, user) for _ in range(2)]
+    me = await caller_of(runtime, here)
+
+    with pytest.raises(Invalid, match="not your password"):
+        await change_password(runtime, me, "wrong", BETTER)
+    with pytest.raises(Invalid, match="at least 10"):
+        await change_password(runtime, me, GOOD, "short")
+    await change_password(runtime, me, GOOD, BETTER)
+
+    assert await identify(runtime, here.token) is not None
+    assert await identify(runtime, there.token) is None
+    await log_in(runtime, user.email, BETTER)
+    with pytest.raises(Unauthorized):
+        await log_in(runtime, user.email, GOOD)
+
+
+async def test_a_forgotten_password_is_reset_by_a_link_that_works_once(
+    mailing: Runtime, mailbox: Any
+) -> None:
+    user = await reader(mailing)
+    session = await open_session(mailing, user)
+
+    said = await forgot_password(mailing, user.email)
+    await post(mailing)
+    token = mailbox.link()
+    await reset_password(mailing, token, BETTER)
+
+    assert said == await forgot_password(mailing, "nobody@example.org")
+    assert await identify(mailing, session.token) is None
+    await log_in(mailing, user.email, BETTER)
+    with pytest.raises(Invalid, match="not valid any more"):
+        await reset_password(mailing, token, GOOD)
+
+
+async def test_a_reset_link_dies_after_an_hour_and_by_a_newer_one(
+    mailing: Runtime, mailbox: Any, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, user.email)
+    await post(mailing)
+    first = mailbox.link()
+    await forgot_password(mailing, user.email)
+    await post(mailing)
+    second = mailbox.link()
+
+    with pytest.raises(Invalid):
+        await reset_password(mailing, first, BETTER)
+    crawl.clock.ahead += HOUR
+    with pytest.raises(Invalid):
+        await reset_password(mailing, second, BETTER)
+
+
+async def test_no_token_of_a_letter_is_at_rest_in_the_database(
+    mailing: Runtime, mailbox: Any, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, user.email)
+    await post(mailing)
+
+    stored = await crawl.rows("SELECT * FROM jobs") + await crawl.rows("SELECT * FROM mail_links")
+    assert mailbox.link() not in str([tuple(row) for row in stored])
+
+
+async def test_a_stranger_gets_no_letter_and_an_account_at_most_three_an_hour(
+    mailing: Runtime, mailbox: Any
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, "nobody@example.org")
+    await post(mailing)
+    assert mailbox.letters == []
+
+    for number in range(5):
+        await forgot_password(mailing, user.email, ip=f"192.0.2.{number}")
+    await post(mailing)
+    assert len(mailbox.letters) == 3
+
+
+async def test_a_letter_waits_for_a_mail_server_that_is_busy(
+    mailing: Runtime, mailbox: Any, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    mailbox.answer = "451 come back later"
+    await forgot_password(mailing, user.email)
+    await post(mailing)
+    assert await crawl.column("SELECT state FROM jobs") == ["pending"]
+
+    mailbox.answer = "250 OK"
+    crawl.clock.ahead += HOUR
+    await post(mailing)
+    assert len(mailbox.letters) == 1
+
+
+async def test_without_mail_a_forgotten_password_needs_the_operator(runtime: Runtime) -> None:
+    with pytest.raises(Conflict, match="reedbed admin user reset-link"):
+        await forgot_password(runtime, "reader@example.org")
+
+
+async def test_registration_is_closed_unless_the_operator_opens_it(runtime: Runtime) -> None:
+    with pytest.raises(Forbidden, match="closed"):
+        await register(runtime, Registration("new@example.org", GOOD, privacy_accepted=True))
+    with pytest.raises(Conflict, match="REEDBED_REGISTRATION=invite"):
+        await invite(runtime, "new@example.org")
+
+
+async def test_open_registration_waits_for_the_address_to_be_confirmed(
+    mailing: Runtime, mailbox: Any
+) -> None:
+    wish = Registration("New@example.org", GOOD, privacy_accepted=True)
+    assert isinstance(await register(mailing, wish), Pending)
+    with pytest.raises(Forbidden, match="Confirm your e-mail"):
+        await log_in(mailing, "new@example.org", GOOD)
+
+    await post(mailing)
+    await verify_email(mailing, mailbox.link())
+
+    await log_in(mailing, "new@example.org", GOOD)
+
+
+async def test_registering_a_known_address_answers_the_same_and_changes_nothing(
+    mailing: Runtime, mailbox: Any
+) -> None:
+    user = await reader(mailing)
+    known = await register(mailing, Registration(user.email, BETTER, privacy_accepted=True))
+    unknown = await register(mailing, Registration("other@example.org", BETTER, privacy_accepted=True))
+
+    assert known == unknown
+    await log_in(mailing, user.email, GOOD)
+    await post(mailing)
+    assert "account already" in next(letter for letter in mailbox.letters if user.email in letter)
+
+
+async def test_registering_needs_the_privacy_note_and_a_decent_password(mailing: Runtime) -> None:
+    with pytest.raises(Invalid, match="privacy"):
+        await register(mailing, Registration("new@example.org", GOOD))
+    with pytest.raises(Invalid, match="anyone would try"):
+        await register(mailing, Registration("new@example.org", "password123", privacy_accepted=True))
+
+
+async def test_an_invitation_lets_one_person_in(mailing: Runtime, mailbox: Any) -> None:
+    runtime = replace(mailing, accounts=replace(mailing.accounts, registration="invite"))
+    with pytest.raises(Forbidden, match="invitation only"):
+        await register(runtime, Registration("friend@example.org", GOOD, privacy_accepted=True))
+
+    made = await invite(runtime, "friend@example.org")
+    assert made.mailed
+    token = mailbox.link()
+    with pytest.raises(Invalid, match="another e-mail"):
+        await register(runtime, Registration("else@example.org", GOOD, privacy_accepted=True, invite=token))
+    wish = Registration("friend@example.org", GOOD, privacy_accepted=True, invite=token)
+    session = await register(runtime, wish)
+
+    assert isinstance(session, NewSession)
+    assert (await caller_of(runtime, session)).user.email == "friend@example.org"
+    with pytest.raises(Invalid, match="not valid any more"):
+        await register(runtime, replace(wish, email="friend@example.org"))
+
+
+async def test_a_disabled_user_is_out_at_once_and_told_why_only_with_the_password(runtime: Runtime) -> None:
+    user = await reader(runtime)
+    session = await open_session(runtime, user)
+    assert await identify(runtime, session.token) is not None
+
+    disabled = await disable_member(runtime, user)
+
+    assert await identify(runtime, session.token) is None
+    with pytest.raises(Forbidden, match="disabled"):
+        await log_in(runtime, user.email, GOOD)
+    with pytest.raises(Unauthorized):
+        await log_in(runtime, user.email, "wrong")
+    await enable_member(runtime, disabled)
+    await log_in(runtime, user.email, GOOD)
+
+
+async def test_the_last_owner_stays(runtime: Runtime) -> None:
+    owner = await create_owner(runtime, "owner@example.org", GOOD)
+    for refused in (disable_member(runtime, owner), delete_member(runtime, owner)):
+        with pytest.raises(Conflict, match="only owner"):
+            await refused
+    with pytest.raises(Conflict, match="only owner"):
+        await set_role(runtime, owner, "user")
+
+    await set_role(runtime, await reader(runtime), "owner")
+    assert (await set_role(runtime, owner, "user")).role == "user"
+
+
+async def test_a_deleted_account_leaves_nothing_behind(runtime: Runtime, crawl: Crawl) -> None:
+    user, other = await reader(runtime), await reader(runtime, "other@example.org")
+    feed_id = await crawl.follow("http://127.0.0.1:1/feed", user_id=user.id)
+    await crawl.follow("http://127.0.0.1:1/feed", user_id=other.id)
+    await crawl.change(
+        "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) VALUES (:user, 1, 1, :feed)",
+        user=user.id,
+        feed=feed_id,
+    )
+    session = await log_in(runtime, user.email, GOOD)
+    me = await caller_of(runtime, session)
+
+    with pytest.raises(Invalid, match="not your password"):
+        await delete_account(runtime, me, "wrong")
+    await delete_account(runtime, me, GOOD)
+
+    assert await identify(runtime, session.token) is None
+    for table in metadata.tables.values():
+        if "user_id" in table.c:
+            left = await crawl.column(f"SELECT count(*) FROM {table.name} WHERE user_id = :id", id=user.id)
+            assert left == [0], table.name
+    assert await crawl.column("SELECT email FROM users") == ["other@example.org"]
+    assert await crawl.column("SELECT count(*) FROM subscriptions") == [1]
