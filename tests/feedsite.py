@@ -85,6 +85,7 @@ class Feed:
 class FeedSite:
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
         self.requests: list[SeenRequest] = []
+        self.arrived: list[str] = []  # paths, as they come; `requests` are those answered
         self._host, self._port = host, port
         self._feeds: dict[str, Feed] = {}
         self._pages: dict[str, Page] = {}
@@ -228,6 +229,7 @@ class FeedSite:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        self.arrived.append(request.path)
         response = await self._respond(request)
         self.requests.append(
             SeenRequest(

@@ -39,7 +39,7 @@ def test_the_first_walk(server: Reedbed, threaded_site: FeedSite) -> None:
             assert "event: new_entry" in _until(lines, "event: new_entry")
         (entry,) = wait_for("the entry", lambda: _entries(client, "unread"))
         assert entry["title"] == "Hello, reader"
-        assert client.get("/api/v1/counts").json()["unread"] == 1
+        assert client.get("/api/v1/counts").json()["all"] == 1
         opened = client.get(f"/api/v1/entries/{entry['id']}").json()
         assert "Some words" in opened["content"]
         changed = client.patch(f"/api/v1/entries/{entry['id']}", json={"read": True, "starred": True})
@@ -62,7 +62,7 @@ def test_a_killed_worker_s_feed_is_fetched_by_the_other(
         threaded_site.misbehave(delay=30, times=1)
         batch = {"items": [{"url": threaded_site.feed_url()}]}
         client.post("/api/v1/subscriptions/batch", json=batch).raise_for_status()
-        wait_for("the first worker's request", lambda: threaded_site.count())
+        wait_for("the first worker's request", lambda: threaded_site.arrived)
         first.kill()
         running.enter_context(reedbed("worker", cwd=tmp_path, **parts))
         _let_leases_expire(postgres_url)
