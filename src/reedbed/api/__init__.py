@@ -9,6 +9,7 @@ from reedbed.api import (
     counts,
     entries,
     events,
+    export,
     feeds,
     folders,
     health,
@@ -49,6 +50,7 @@ PARTS = (
     rules,
     published_feeds,
     published,
+    export,
     members,
 )
 

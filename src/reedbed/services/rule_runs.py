@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reedbed.domain.entries import ViewQuery
+from reedbed.domain.entries import Change, ViewQuery
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.hints import Hint
 from reedbed.domain.paging import Cursor
 from reedbed.domain.rules import Rule
+from reedbed.services.announcing import announce_counts, announce_states
 from reedbed.services.jobs import Done, Later, note_progress
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
 from reedbed.services.rule_matching import Case, judge, subject_of
@@ -132,13 +132,13 @@ def _cases(own: Sequence[Rule], some: Sequence[EntryWords], around: Sequence[Fol
 
 
 async def _announce(runtime: Runtime, user_id: int, verdicts: Sequence[Verdict]) -> None:
-    changes = {
-        "read": [each.entry_id for each in verdicts if each.effects.silent],
-        "starred": [each.entry_id for each in verdicts if each.effects.starred],
-        "later": [each.entry_id for each in verdicts if each.effects.later],
-    }
-    for name, ids in changes.items():
+    changes = (
+        (Change(read=True), [each.entry_id for each in verdicts if each.effects.silent]),
+        (Change(starred=True), [each.entry_id for each in verdicts if each.effects.starred]),
+        (Change(later=True), [each.entry_id for each in verdicts if each.effects.later]),
+    )
+    for change, ids in changes:
         if ids:
-            data = {"ids": [str(id_) for id_ in ids], name: True}
-            await runtime.bus.publish(Hint("state_changed", user_id=user_id, data=data))
-    await runtime.bus.publish(Hint("counts", user_id=user_id))
+            await announce_states(runtime, user_id, ids, change)
+    if any(each.effects.tags for each in verdicts):
+        await announce_counts(runtime, user_id)

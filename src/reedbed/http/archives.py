@@ -1,0 +1,55 @@
+"""A zip archive of any size, written as it is read: only what is not sent yet is in memory."""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from dataclasses import dataclass
+from io import RawIOBase
+from typing import TYPE_CHECKING
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+Moment = tuple[int, int, int, int, int, int]
+
+LEVEL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    name: str
+    parts: AsyncIterable[bytes]
+
+
+class _Pipe(RawIOBase):
+    """What `ZipFile` writes to: a stream that cannot be wound back."""
+
+    def __init__(self) -> None:
+        self.waiting: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        self.waiting.append(bytes(data))
+        return len(self.waiting[-1])
+
+    def take(self) -> bytes:
+        taken = b"".join(self.waiting)
+        self.waiting.clear()
+        return taken
+
+
+async def zipped(files: Iterable[ArchiveFile], moment: Moment) -> AsyncGenerator[bytes]:
+    """`moment` is what the archive says its files are from."""
+    pipe = _Pipe()
+    with ZipFile(pipe, "w", ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        for file in files:
+            about = ZipInfo(file.name, moment)
+            about.compress_type = ZIP_DEFLATED
+            with archive.open(about, "w", force_zip64=True) as writer:
+                async for part in file.parts:
+                    writer.write(part)
+                    if pipe.waiting:
+                        yield pipe.take()
+            yield pipe.take()
+    yield pipe.take()
