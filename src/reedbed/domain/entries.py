@@ -1,7 +1,7 @@
 """Entries as a reader meets them: rows of a list, one entry in full, and the questions asked about them."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.paging import Cursor, Order
@@ -170,8 +170,9 @@ class TagCount:
     unread: int
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionCount:
+class SubscriptionCount(NamedTuple):
+    """A tuple, because counts are read all the time and a thousand of these are made in a go."""
+
     id: int
     feed_id: int
     folder_id: int | None

@@ -37,7 +37,7 @@ _UNREAD = Statement(
 
 async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
-    followed = tuple(SubscriptionCount(*row) for row in await tx.all(_SUBSCRIPTIONS, user))
+    followed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
     parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
     marks = await tx.one(_MARKS, user)
     assert marks is not None

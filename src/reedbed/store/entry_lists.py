@@ -31,7 +31,7 @@ from reedbed.domain.entries import EntryPage, ViewQuery
 from reedbed.domain.paging import MAX_LIMIT, Cursor, Order
 from reedbed.store.alive import above_mark, alive
 from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among, in_order
+from reedbed.store.dialect import among, in_order, unindexed
 from reedbed.store.entry_columns import (
     LISTED,
     entry_row,
@@ -247,7 +247,7 @@ def _merged(shape: _Shape) -> Select[Any, Any]:
             among(subscriptions.c.feed_id, "feed_ids"),
             *_within(shape, key, entry_id),
         )
-        .order_by(*_direction(shape, key + literal_column("0"), entry_id))
+        .order_by(*_direction(shape, unindexed(key), entry_id))
         .limit(bindparam("wanted", type_=BigInteger))
     )
 

@@ -13,12 +13,13 @@ from reedbed.domain.times import Instant
 from reedbed.store import undo
 from reedbed.store.alive import alive, follows
 from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among, larger, smaller
+from reedbed.store.dialect import among, larger, smaller, unindexed
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import subscriptions, undo_rows, unread
 from reedbed.store.undo import MovedMark
 
 NO_END = 2**62
+FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def _move(row: Row, top: int, left: int) -> _Move:
 async def _left_above(tx: Tx, user_id: int, feed_ids: list[int], top: int) -> dict[int, int]:
     if not feed_ids:
         return {}
-    rows = await tx.all(_LEFT_ABOVE, {"user_id": user_id, "feed_ids": feed_ids, "top": top})
+    way = "feeds" if len(feed_ids) <= FEW else "news"
+    rows = await tx.all(_LEFT_ABOVE(way), {"user_id": user_id, "feed_ids": feed_ids, "top": top})
     return {row["feed_id"]: row["rows"] for row in rows}
 
 
@@ -91,18 +93,28 @@ def _touched(by_feed: bool) -> ClauseElement:
     return query.order_by(subscriptions.c.id).with_for_update()
 
 
-_TOUCHED = Shapes(_touched)
-_LEFT_ABOVE = Statement(
-    select(unread.c.feed_id, func.count().label("rows"))
-    .join_from(unread, subscriptions, follows(unread, subscriptions))
-    .where(
-        unread.c.user_id == bindparam("user_id"),
-        among(unread.c.feed_id, "feed_ids"),
-        unread.c.entry_id > bindparam("top"),
-        alive(unread, subscriptions),
+def _left(way: str) -> ClauseElement:
+    """Few feeds are counted through their own rows, many through what is newer than the mark."""
+    entry_id, feed_id = unread.c.entry_id, unread.c.feed_id
+    if way == "feeds":
+        entry_id = unindexed(entry_id)
+    else:
+        feed_id = unindexed(feed_id)
+    return (
+        select(feed_id.label("feed_id"), func.count().label("rows"))
+        .join_from(unread, subscriptions, follows(unread, subscriptions))
+        .where(
+            unread.c.user_id == bindparam("user_id"),
+            among(feed_id, "feed_ids"),
+            entry_id > bindparam("top"),
+            alive(unread, subscriptions),
+        )
+        .group_by(feed_id)
     )
-    .group_by(unread.c.feed_id)
-)
+
+
+_TOUCHED = Shapes(_touched)
+_LEFT_ABOVE = Shapes(_left)
 _KEPT: list[ColumnElement[bool]] = [
     unread.c.user_id == bindparam("user_id"),
     unread.c.entry_id <= bindparam("top"),

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ClauseElement,
     ColumnElement,
     FromClause,
+    Join,
     and_,
     bindparam,
     delete,
@@ -21,7 +22,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.alive import alive, follows, lock_user_entries
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among, larger
+from reedbed.store.dialect import among, in_order, larger, unindexed
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 
@@ -67,11 +68,12 @@ def _given(given: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
 
 def _count_down(given: str) -> ClauseElement:
     mine = subscriptions.alias("mine")
+    feed_id = unindexed(unread.c.feed_id)
     gone = (
-        select(unread.c.feed_id, func.count().label("rows"))
-        .join_from(unread, mine, follows(unread, mine))
-        .where(unread.c.user_id == _USER, _given(given, unread.c.entry_id), alive(unread, mine))
-        .group_by(unread.c.feed_id)
+        select(feed_id.label("feed_id"), func.count().label("rows"))
+        .select_from(rows_of_entries().join(mine, follows(unread, mine)))
+        .where(_given(given, entries.c.id), alive(unread, mine))
+        .group_by(feed_id)
         .subquery("gone")
     )
     return (
@@ -90,8 +92,7 @@ def _count_up(given: str) -> ClauseElement:
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
     back = (
         select(entries.c.feed_id, func.count().label("rows"), func.max(entries.c.id).label("newest"))
-        .join_from(entries, mine, mine.c.feed_id == entries.c.feed_id)
-        .outerjoin(unread, row)
+        .select_from(_entries_then(mine).outerjoin(unread, row))
         .where(*_followed(given, mine), or_(unread.c.entry_id.is_(None), ~alive(unread, mine)))
         .group_by(entries.c.feed_id)
         .subquery("back")
@@ -111,13 +112,22 @@ def _insert(given: str) -> ClauseElement:
     mine = subscriptions.alias("mine")
     rows = (
         select(_USER, entries.c.sort_at, entries.c.id, entries.c.feed_id, entries.c.id <= mine.c.read_to)
-        .join_from(entries, mine, mine.c.feed_id == entries.c.feed_id)
+        .select_from(_entries_then(mine))
         .where(*_followed(given, mine))
     )
     back = insert(unread).from_select(["user_id", "sort_at", "entry_id", "feed_id", "kept"], rows)
     return back.on_conflict_do_update(
         index_elements=["user_id", "entry_id"], set_={"kept": or_(unread.c.kept, back.excluded.kept)}
     )
+
+
+def rows_of_entries() -> Join:
+    """A user's rows found through the entries; SQLite would rather walk all of the user's rows."""
+    return in_order(entries, unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id))
+
+
+def _entries_then(mine: FromClause) -> Join:
+    return in_order(entries, mine, mine.c.feed_id == entries.c.feed_id)
 
 
 def _followed(given: str, mine: FromClause) -> list[ColumnElement[bool]]:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ClauseElement,
     ColumnElement,
     FromClause,
+    Join,
     and_,
     bindparam,
     insert,
@@ -25,10 +26,11 @@ from reedbed.domain.times import Instant
 from reedbed.store import reading, undo
 from reedbed.store.alive import alive, follows, lock_user
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among
-from reedbed.store.entry_columns import has_mark, has_tag
+from reedbed.store.dialect import among, in_order, unindexed
+from reedbed.store.entry_columns import tag_id
+from reedbed.store.reading import rows_of_entries
 from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, later, starred, subscriptions, undo_rows, unread
+from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, undo_rows, unread
 
 MOST_UNREAD_AT_ONCE = 20_000
 """Marking unread writes a row for each entry; so many at most, the newest of them."""
@@ -108,33 +110,55 @@ _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
 def _rows_to_read(shape: _Shape) -> Any:
+    small = _small(shape)
+    rows = rows_of_entries() if small else unread
     return (
         select(_STEP_ID, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at, unread.c.kept)
-        .join_from(unread, subscriptions, follows(unread, subscriptions))
+        .select_from(rows.join(subscriptions, follows(unread, subscriptions)))
         .where(
             unread.c.user_id == _USER,
             alive(unread, subscriptions),
+            *small,
             *_chosen(shape, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at),
         )
     )
 
 
 def _entries_to_unread(shape: _Shape) -> Any:
+    small = _small(shape)
+    join = in_order if small else Join
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
+    followed = join(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     return (
         select(_STEP_ID, entries.c.id, entries.c.feed_id, entries.c.sort_at, literal(False))
-        .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
-        .outerjoin(unread, row)
+        .select_from(followed.outerjoin(unread, row))
         .where(
             subscriptions.c.user_id == _USER,
             subscriptions.c.unsubscribed_at.is_(None),
             entries.c.id > subscriptions.c.since_id,
             or_(unread.c.entry_id.is_(None), ~alive(unread, subscriptions)),
+            *small,
             *_chosen(shape, entries.c.id, entries.c.feed_id, entries.c.sort_at),
         )
-        .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+        .order_by(unindexed(entries.c.sort_at).desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
+
+
+def _small(shape: _Shape) -> list[ColumnElement[bool]]:
+    """What names its entries is begun with; the rest filters."""
+    conditions: list[ColumnElement[bool]] = []
+    if "ids" in shape.parts:
+        conditions.append(among(entries.c.id, "ids"))
+    if "tag" in shape.parts:
+        tagged = select(entry_tags.c.entry_id).where(
+            entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tag_id("tag")
+        )
+        conditions.append(entries.c.id.in_(tagged))
+    if shape.view in _MARKS:
+        table = _MARKS[shape.view]
+        conditions.append(entries.c.id.in_(select(table.c.entry_id).where(table.c.user_id == _USER)))
+    return conditions
 
 
 def _chosen(
@@ -142,19 +166,14 @@ def _chosen(
 ) -> list[ColumnElement[bool]]:
     place = tuple_(sort_at, entry_id)
     conditions: dict[str, ColumnElement[bool]] = {
-        "ids": among(entry_id, "ids"),
         "feed_ids": among(feed_id, "feed_ids"),
-        "tag": has_tag("tag", entry_id),
         "up_to": entry_id <= bindparam("up_to"),
         "older_than": sort_at < bindparam("older_than"),
         "arrived_by": _arrived_by(entry_id),
         "newer_than": place > tuple_(bindparam("after_at"), bindparam("after_id")),
         "before": place < tuple_(bindparam("before_at"), bindparam("before_id")),
     }
-    wanted = [condition for name, condition in conditions.items() if name in shape.parts]
-    if shape.view in _MARKS:
-        wanted.append(has_mark(_MARKS[shape.view], entry_id))
-    return wanted
+    return [condition for name, condition in conditions.items() if name in shape.parts]
 
 
 def _arrived_by(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:

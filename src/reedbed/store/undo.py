@@ -15,7 +15,7 @@ from reedbed.domain.times import HOUR, Instant
 from reedbed.store import reading
 from reedbed.store.alive import lock_user_feeds
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among
+from reedbed.store.dialect import among, unindexed
 from reedbed.store.statements import Statement
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
 
@@ -163,8 +163,8 @@ _RISEN = (
     .where(
         unread.c.user_id == bindparam("user_id"),
         unread.c.feed_id == bindparam("feed_id"),
-        unread.c.entry_id > bindparam("before"),
-        unread.c.entry_id <= bindparam("after"),
+        unindexed(unread.c.entry_id) > bindparam("before"),
+        unindexed(unread.c.entry_id) <= bindparam("after"),
         ~unread.c.kept,
     )
     .scalar_subquery()

@@ -17,7 +17,6 @@ from sqlalchemy import (
     delete,
     func,
     literal,
-    literal_column,
     select,
     tuple_,
     update,
@@ -35,7 +34,7 @@ from reedbed.store.alive import (
     lock_user_feeds,
 )
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among, larger
+from reedbed.store.dialect import among, larger, unindexed
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, undo_steps, unread
 
@@ -71,7 +70,7 @@ def _news() -> ColumnElement[bool]:
         unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id
     )
     return and_(
-        entries.c.feed_id == subscriptions.c.feed_id,
+        unindexed(entries.c.feed_id) == subscriptions.c.feed_id,
         among(entries.c.id, "ids"),
         entries.c.id > subscriptions.c.since_id,
         ~has_row.correlate(subscriptions, entries).exists(),
@@ -136,8 +135,8 @@ async def fan_out(
 _OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(
     feed_fetch_state.c.feed_id == bindparam("feed_id")
 )
-# A number and not a column to sort by: else PostgreSQL may walk the ids of all feeds backwards.
-_ENTRY_ID = entries.c.id + literal_column("0")
+# Else PostgreSQL may walk the ids of all feeds backwards.
+_ENTRY_ID = unindexed(entries.c.id)
 _FIFTY_FIRST = (
     select(entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"))
@@ -351,14 +350,17 @@ _DEAD = (
     .where(
         unread.c.user_id == bindparam("user_id"),
         unread.c.feed_id == bindparam("feed_id"),
-        unread.c.entry_id <= bindparam("mark"),
+        unindexed(unread.c.entry_id) <= bindparam("mark"),
         ~alive(unread, subscriptions),
     )
     .limit(bindparam("limit", type_=BigInteger))
 )
 _SWEEP = Statement(
     delete(unread).where(
-        unread.c.user_id == bindparam("user_id"), ~unread.c.kept, unread.c.entry_id.in_(_DEAD)
+        unread.c.user_id == bindparam("user_id"),
+        unread.c.feed_id == bindparam("feed_id"),
+        ~unread.c.kept,
+        unread.c.entry_id.in_(_DEAD),
     )
 )
 

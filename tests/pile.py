@@ -1,0 +1,94 @@
+"""A big library, written by the database itself: hundreds of thousands of entries in seconds.
+
+Entries are spread over the feeds, and arrive a little out of order: their ids and their places differ.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from reedbed.store.database import Database, Tx
+from reedbed.store.statements import Statement
+
+CHUNK = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    users: int
+    feeds: int
+    entries: int
+    followed: int
+    """Feeds that each user follows."""
+
+
+async def fill(db: Database, pile: Pile) -> None:
+    """Everything but what is unread."""
+    async with db.write() as tx:
+        await _run(
+            tx,
+            f"INSERT INTO users (id, email, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, pile.users)}",
+        )
+        await _run(
+            tx, f"INSERT INTO feeds (id, url, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, pile.feeds)}"
+        )
+    for start in range(0, pile.entries, CHUNK):
+        async with db.write() as tx:
+            await _entries(tx, pile, start, min(CHUNK, pile.entries - start))
+    async with db.write() as tx:
+        step = pile.feeds // pile.followed
+        await _run(
+            tx,
+            "INSERT INTO subscriptions (user_id, feed_id, subscribed_at, newest_id)"
+            f" SELECT u.n, 1 + (u.n * 37 + k.n * {step}) % {pile.feeds}, 0, {pile.entries}"
+            f" FROM {_count(tx, pile.users, 'u')}, {_count(tx, pile.followed, 'k')}",
+        )
+
+
+async def make_unread(db: Database, user_id: int, *, every: int = 1) -> None:
+    """Every n-th entry of the feeds this user follows."""
+    async with db.write() as tx:
+        await _run(
+            tx,
+            "INSERT INTO unread (user_id, sort_at, entry_id, feed_id)"
+            " SELECT s.user_id, e.sort_at, e.id, e.feed_id FROM subscriptions s"
+            " JOIN entries e ON e.feed_id = s.feed_id"
+            f" WHERE s.user_id = {user_id} AND (e.id / 7) % {every} = 0"
+            " ORDER BY e.sort_at, e.id",
+        )
+        await _run(
+            tx,
+            "UPDATE subscriptions SET unread = (SELECT count(*) FROM unread u WHERE"
+            " u.user_id = subscriptions.user_id AND u.feed_id = subscriptions.feed_id)"
+            f" WHERE user_id = {user_id}",
+        )
+
+
+async def gather_statistics(db: Database) -> None:
+    async with db.write() as tx:
+        if tx.engine == "postgresql":
+            await _run(tx, "ANALYZE")
+
+
+async def _entries(tx: Tx, pile: Pile, start: int, count: int) -> None:
+    await _run(
+        tx,
+        "INSERT INTO entries (id, feed_id, change_hash, title, author, url, summary,"
+        " fetched_at, published_at, sort_at)"
+        f" SELECT n, 1 + (n * 7919) % {pile.feeds}, 'h', 'The title of entry ' || n, 'An Author',"
+        f" 'https://example.org/' || n, '{'words ' * 40}', n * 1000, n * 1000, (n - (n * 31) % 5000) * 1000"
+        f" FROM (SELECT n + {start} AS n FROM {_count(tx, count)}) AS shifted",
+    )
+
+
+def _count(tx: Tx, to: int, name: str = "numbers") -> str:
+    if tx.engine == "postgresql":
+        return f"generate_series(1, {to}::bigint) AS {name}(n)"
+    return (
+        "(WITH RECURSIVE upwards(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM upwards"
+        f" WHERE n < {to}) SELECT n FROM upwards) AS {name}"
+    )
+
+
+async def _run(tx: Tx, sql: str) -> None:
+    await tx.run(Statement(text(sql.replace(":", "\\:"))))
