@@ -10,6 +10,7 @@ missing=""
   || command -v valkey-server >/dev/null || missing="$missing redis-server"
 [ -n "${TEST_CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
   || command -v google-chrome >/dev/null || missing="$missing chromium fonts-dejavu-core"
+command -v openssl >/dev/null || missing="$missing openssl"
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then

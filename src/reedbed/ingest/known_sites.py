@@ -233,13 +233,6 @@ def _lobsters(page: _Page) -> Iterator[Candidate]:
         yield _known("https://lobste.rs/rss", "Lobsters", "rss")
 
 
-def _pypi(page: _Page) -> Iterator[Candidate]:
-    if page.part(0) == "project" and page.part(1):
-        yield _known(
-            f"https://pypi.org/rss/project/{page.part(1)}/releases.xml", f"{page.part(1)}: releases", "rss"
-        )
-
-
 def _dev_to(page: _Page) -> Iterator[Candidate]:
     if page.part(0) == "t" and page.part(1):
         yield _known(f"https://dev.to/feed/tag/{page.part(1)}", page.part(1), "rss")
@@ -290,7 +283,6 @@ _SITES: dict[str, Callable[[_Page], Iterator[Candidate]]] = {
     "vimeo.com": _vimeo,
     "news.ycombinator.com": _hacker_news,
     "lobste.rs": _lobsters,
-    "pypi.org": _pypi,
     "dev.to": _dev_to,
     **dict.fromkeys(_STACK_HOSTS, _stack_exchange),
 }

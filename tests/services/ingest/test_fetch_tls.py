@@ -1,6 +1,5 @@
 """Certificates that are wrong in every usual way, made on the spot with the openssl command."""
 
-import shutil
 import ssl
 import subprocess
 from pathlib import Path
@@ -12,8 +11,6 @@ from reedbed.ingest.fetch import Fetcher
 from tests.misbehaving import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED
-
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command")
 
 
 def _openssl(*arguments: str | Path) -> None:

@@ -69,7 +69,6 @@ VIDEOS = "https://www.youtube.com/feeds/videos.xml"
         ),
         ("https://news.ycombinator.com/newest", ["https://news.ycombinator.com/rss"]),
         ("https://lobste.rs/t/rust", ["https://lobste.rs/t/rust.rss"]),
-        ("https://pypi.org/project/reed/", ["https://pypi.org/rss/project/reed/releases.xml"]),
         ("https://dev.to/reed/a-post", ["https://dev.to/feed/reed"]),
         ("https://example.org/", []),
         ("ftp://github.com/reed", []),
