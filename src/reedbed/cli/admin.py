@@ -4,12 +4,16 @@ import asyncio
 
 import click
 
+from reedbed.cli.users import user
 from reedbed.settings import load
 
 
 @click.group()
 def admin() -> None:
     """Look after an instance."""
+
+
+admin.add_command(user)
 
 
 @admin.group()

@@ -1,0 +1,181 @@
+"""`reedbed admin user`: the people of an instance."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import show, with_runtime
+from reedbed.domain.accounts import ROLES, User
+from reedbed.domain.times import rfc3339
+from reedbed.services.runtime import Runtime
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EVERYBODY = 2**31
+
+
+def user_options(command: F) -> F:
+    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
+    return data_dir_option(command)
+
+
+@click.group()
+def user() -> None:
+    """The people of this instance."""
+
+
+@user.command("list")
+@user_options
+def list_users(data_dir: Path | None, *, as_json: bool) -> None:
+    """Everybody, with their role and how many feeds they follow."""
+
+    async def work(runtime: Runtime) -> list[dict[str, Any]]:
+        from reedbed.store import users
+
+        async with runtime.db.read() as tx:
+            found = await users.members(tx, after=0, limit=EVERYBODY)
+        return [
+            {
+                **_shown(one.user),
+                "feeds": one.feeds,
+                "last_active": rfc3339(one.last_active_at) if one.last_active_at else None,
+            }
+            for one in found
+        ]
+
+    show(with_runtime(work, data_dir), as_json=as_json)
+
+
+@user.command()
+@click.argument("email")
+@click.option("--role", type=click.Choice(ROLES), default="user", show_default=True)
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@user_options
+def add(email: str, role: str, data_dir: Path | None, *, password_stdin: bool, as_json: bool) -> None:
+    """Make an account; without a password, print a link to choose one."""
+    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
+
+    async def work(runtime: Runtime) -> dict[str, Any]:
+        from reedbed.services.members import add_member
+        from reedbed.services.passwords import reset_link
+
+        made = await add_member(runtime, email, password, role)
+        link = {} if password is not None else {"link": await reset_link(runtime, made)}
+        return {**_shown(made), **link}
+
+    show([with_runtime(work, data_dir)], as_json=as_json)
+
+
+@user.command("reset-link")
+@click.argument("email")
+@user_options
+def reset_link_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Print a link to choose a new password; it works once, for an hour."""
+
+    async def work(runtime: Runtime) -> str:
+        from reedbed.services.members import find_member
+        from reedbed.services.passwords import reset_link
+
+        return await reset_link(runtime, await find_member(runtime, email))
+
+    _show_link(email, with_runtime(work, data_dir), as_json=as_json)
+
+
+@user.command("invite")
+@click.argument("email")
+@user_options
+def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Invite somebody: print the link, and mail it where mail is set up."""
+
+    async def work(runtime: Runtime) -> str:
+        from reedbed.services.registration import invite
+
+        return (await invite(runtime, email)).url
+
+    _show_link(email, with_runtime(work, data_dir), as_json=as_json)
+
+
+@user.command()
+@click.argument("email")
+@user_options
+def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Shut somebody out: logged out everywhere, tokens asleep; nothing is deleted."""
+    from reedbed.services.members import disable_member
+
+    _change(email, disable_member, data_dir, as_json=as_json)
+
+
+@user.command()
+@click.argument("email")
+@user_options
+def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Let somebody in again."""
+    from reedbed.services.members import enable_member
+
+    _change(email, enable_member, data_dir, as_json=as_json)
+
+
+@user.command("set-role")
+@click.argument("email")
+@click.argument("role", type=click.Choice(ROLES))
+@user_options
+def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Make somebody an owner, an admin or a plain user."""
+    from reedbed.services.members import set_role
+
+    _change(email, lambda runtime, user: set_role(runtime, user, role), data_dir, as_json=as_json)
+
+
+@user.command()
+@click.argument("email")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_dir_option
+def delete(email: str, data_dir: Path | None, *, yes: bool) -> None:
+    """Delete an account with everything in it, for good."""
+    if not yes:
+        click.confirm(f"Delete {email} with all feeds, marks, tags, bookmarks and notes?", abort=True)
+
+    async def work(runtime: Runtime) -> None:
+        from reedbed.services.members import delete_member, find_member
+
+        await delete_member(runtime, await find_member(runtime, email))
+
+    with_runtime(work, data_dir)
+    click.echo(f"{email} is gone.")
+
+
+def _change(
+    email: str,
+    change: Callable[[Runtime, User], Awaitable[User]],
+    data_dir: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    async def work(runtime: Runtime) -> dict[str, Any]:
+        from reedbed.services.members import find_member
+
+        return _shown(await change(runtime, await find_member(runtime, email)))
+
+    show([with_runtime(work, data_dir)], as_json=as_json)
+
+
+def _show_link(email: str, url: str, *, as_json: bool) -> None:
+    if as_json:
+        show([{"email": email, "link": url}], as_json=True)
+    else:
+        click.echo(url)
+
+
+def _shown(user: User) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "email": user.email,
+        "role": user.role,
+        "disabled": user.disabled_at is not None,
+        "verified": user.email_verified_at is not None,
+        "since": rfc3339(user.created_at),
+    }

@@ -1,0 +1,46 @@
+"""Commands that work on an instance: a runtime for a moment, and answers as a table or JSON."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from reedbed.services.runtime import Runtime
+from reedbed.settings import load
+
+T = TypeVar("T")
+
+
+def with_runtime(work: Callable[[Runtime], Awaitable[T]], data_dir: Path | None = None) -> T:
+    """Do this on the instance that the settings name; it may be running at the same time."""
+    from reedbed.roles.build import running
+
+    async def do() -> T:
+        async with running(load({"data_dir": data_dir}), may_migrate=False) as runtime:
+            return await work(runtime)
+
+    return asyncio.run(do())
+
+
+def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """One JSON document for programs, a table for people."""
+    if as_json:
+        click.echo(orjson.dumps(list(rows), option=orjson.OPT_INDENT_2).decode())
+    elif rows:
+        _print_table([list(rows[0]), *([_word(value) for value in row.values()] for row in rows)])
+
+
+def _print_table(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    for line in lines:
+        shown = (word.ljust(width) for word, width in zip(line, widths, strict=True))
+        click.echo("  ".join(shown).rstrip())
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)

@@ -1,0 +1,125 @@
+"""Who calls: remembered for seconds, forgotten everywhere within one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.accounts import Caller, User
+from reedbed.events.redis import RedisBus, connect
+from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
+from reedbed.services.members import set_role
+from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import identify, open_session, revoke_session, watch_revocations
+from reedbed.store import users
+from reedbed.store.database import counting
+from tests.crawling import crawl_on
+
+
+def caller(user_id: int = 1) -> Caller:
+    return Caller(User(user_id, f"p{user_id}@example.org", "user", 0), session_id=user_id)
+
+
+@pytest.fixture
+async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
+    async with crawl_on(sqlite_url) as crawl:
+        yield crawl.runtime
+
+
+async def _user(runtime: Runtime) -> User:
+    async with runtime.db.write() as tx:
+        return await users.add(
+            tx, email="reader@example.org", password_hash=None, role="user", now=1, verified=True
+        )
+
+
+async def test_a_caller_is_looked_up_once_for_many_requests(runtime: Runtime) -> None:
+    session = await open_session(runtime, await _user(runtime))
+
+    with counting() as count:
+        for _ in range(20):
+            assert await identify(runtime, session.token) is not None
+    assert count.value == 1
+
+
+async def test_a_cached_caller_still_tells_cookies_from_tokens(runtime: Runtime) -> None:
+    session = await open_session(runtime, await _user(runtime))
+
+    by_cookie = await identify(runtime, session.token, by_cookie=True)
+    by_bearer = await identify(runtime, session.token)
+
+    assert by_cookie is not None and by_bearer is not None
+    assert (by_cookie.by_cookie, by_bearer.by_cookie) == (True, False)
+
+
+async def test_a_new_role_is_seen_by_the_next_request(runtime: Runtime) -> None:
+    user = await _user(runtime)
+    session = await open_session(runtime, user)
+    await identify(runtime, session.token)
+
+    await set_role(runtime, user, "admin")
+
+    seen = await identify(runtime, session.token)
+    assert seen is not None and seen.user.role == "admin"
+
+
+async def test_another_process_hears_of_a_revoked_session_within_a_second(
+    runtime: Runtime, redis_url: str
+) -> None:
+    clients = [await connect(redis_url) for _ in range(2)]
+    buses = [RedisBus(client) for client in clients]
+    for bus in buses:
+        await bus.ready()
+    here, there = [replace(runtime, bus=bus, callers=CallerCache()) for bus in buses]
+    watching = asyncio.create_task(watch_revocations(there))
+    session = await open_session(here, await _user(here))
+    caller = await identify(here, session.token)
+    assert caller is not None and caller.session_id is not None
+    assert await identify(there, session.token) is not None
+
+    await revoke_session(here, caller, caller.session_id)
+
+    assert await identify(here, session.token) is None
+    for _ in range(100):
+        if await identify(there, session.token) is None:
+            break
+        await asyncio.sleep(0.01)
+    else:
+        pytest.fail("still remembered after a second")
+    watching.cancel()
+    for bus, client in zip(buses, clients, strict=True):
+        await bus.close()
+        await client.aclose()
+
+
+def test_what_was_read_before_a_revocation_is_not_remembered_after_it() -> None:
+    cache = CallerCache()
+    age = cache.age
+    cache.forget_user(1)
+
+    cache.remember("hash", caller(), age)
+
+    assert cache.get("hash") is None
+
+
+def test_a_caller_is_forgotten_after_some_seconds_and_alone() -> None:
+    now = 0.0
+    cache = CallerCache(lambda: now)
+    cache.remember("one", caller(1), cache.age)
+    cache.remember("two", caller(2), cache.age)
+
+    cache.forget_user(1)
+    assert (cache.get("one"), cache.get("two")) == (None, caller(2))
+
+    now = KEPT_SECONDS
+    assert cache.get("two") is None
+
+
+def test_the_cache_is_bounded_and_loses_the_oldest_first() -> None:
+    cache = CallerCache(lambda: 0.0)
+    for number in range(MOST + 1):
+        cache.remember(str(number), caller(number), cache.age)
+
+    assert cache.get("0") is None
+    assert cache.get(str(MOST)) == caller(MOST)
