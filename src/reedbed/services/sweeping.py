@@ -1,14 +1,19 @@
 """Sweeping: small chores that keep the database small, done by one process for all."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.times import DAY
+from reedbed.services.marking import sweep_dead
+from reedbed.services.marking import sweep_dead
 from reedbed.services.runtime import Runtime
-from reedbed.store import events, feed_history, jobs, mail_links, sweeping
+from reedbed.store import events, feed_history, jobs, mail_links, search, sweeping
 
 HISTORY_KEPT = 90 * DAY
 JOBS_KEPT = 30 * DAY
 EVENTS_KEPT = 365 * DAY
+MERGES = 50
+MERGE_PAUSE = 0.2
 
 
 async def sweep_sessions(runtime: Runtime) -> int:
@@ -37,11 +42,22 @@ async def sweep_events(runtime: Runtime) -> int:
         return await events.forget(tx, runtime.now() - EVENTS_KEPT)
 
 
+async def tidy_search(runtime: Runtime) -> int:
+    """Join the parts of the search index, a moment at a time, so that a reader's writes come in between."""
+    for rounds in range(MERGES):
+        async with runtime.db.write() as tx:
+            if not await search.merge_some(tx):
+                return rounds
+        await asyncio.sleep(MERGE_PAUSE)
+    return MERGES
+
+
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "sessions": sweep_sessions,
     "history": sweep_history,
     "jobs": sweep_jobs,
     "mail links": sweep_links,
     "events": sweep_events,
+    "unread rows": sweep_dead,
 }
-"""Each says how many rows it removed; none fails because another did."""
+"""Each says how much it did; none fails because another did."""

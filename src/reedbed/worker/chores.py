@@ -46,14 +46,14 @@ async def _every(
 async def _sweep_once(runtime: Runtime) -> None:
     for name, chore in CHORES.items():
         try:
-            removed = await chore(runtime)
+            done = await chore(runtime)
         except Unavailable:
             raise
         except Exception:
             log.exception("sweeping failed", what=name)
         else:
-            if removed:
-                log.info("swept", what=name, removed=removed)
+            if done:
+                log.info("swept", what=name, done=done)
 
 
 async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
