@@ -1,16 +1,15 @@
-"""One test for both makes of the limiter and the pacer."""
+"""Token buckets: one test for both makes."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from redis.asyncio import Redis
 
 from reedbed.domain.limits import Allowance
 from reedbed.events.limiter import Limiter, MemoryLimiter
-from reedbed.events.pacer import MemoryPacer, Pacer
 from reedbed.events.redis import connect
 from reedbed.events.redis_limiter import RedisLimiter
-from reedbed.events.redis_pacer import RedisPacer
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -23,48 +22,47 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[Limiter]:
     await client.aclose()
 
 
-@pytest.fixture(params=["memory", "redis"])
-async def pacer(request: pytest.FixtureRequest) -> AsyncIterator[Pacer]:
-    if request.param == "memory":
-        yield MemoryPacer()
-        return
-    client = await connect(request.getfixturevalue("redis_url"))
-    yield RedisPacer(client)
+async def test_a_burst_passes_and_the_next_one_waits(limiter: Limiter) -> None:
+    allowance = Allowance(5, 0.01)
+
+    waits = [await limiter.wait_for("login:a", allowance) for _ in range(6)]
+
+    assert waits[:5] == [0, 0, 0, 0, 0]
+    assert 90 < waits[5] <= 100
+
+
+async def test_each_key_has_its_own_bucket(limiter: Limiter) -> None:
+    allowance = Allowance(1, 0.01)
+
+    assert await limiter.wait_for("login:a", allowance) == 0
+    assert await limiter.wait_for("login:b", allowance) == 0
+    assert await limiter.wait_for("login:a", allowance) > 0
+
+
+async def test_a_bucket_fills_again_and_asking_in_vain_costs_nothing(limiter: Limiter) -> None:
+    allowance = Allowance(1, 10)
+    assert await limiter.wait_for("search:a", allowance) == 0
+    for _ in range(3):
+        wait = await limiter.wait_for("search:a", allowance)
+
+    await asyncio.sleep(wait + 0.01)
+
+    assert await limiter.wait_for("search:a", allowance) == 0
+
+
+async def test_many_at_once_get_no_more_than_the_burst(limiter: Limiter) -> None:
+    allowance = Allowance(10, 0.01)
+
+    waits = await asyncio.gather(*(limiter.wait_for("requests:1", allowance) for _ in range(40)))
+
+    assert waits.count(0) == 10
+
+
+async def test_without_redis_each_process_counts_for_itself(free_port: int) -> None:
+    client = Redis.from_url(f"redis://127.0.0.1:{free_port}")
+    limiter = RedisLimiter(client)
+    allowance = Allowance(1, 0.01)
+
+    assert await limiter.wait_for("login:a", allowance) == 0
+    assert await limiter.wait_for("login:a", allowance) > 0
     await client.aclose()
-
-
-async def test_the_burst_is_free_and_then_one_waits(limiter: Limiter) -> None:
-    few = Allowance(3, 0.1)
-    assert [await limiter.wait_for("a", few) for _ in range(3)] == [0, 0, 0]
-    assert 5 < await limiter.wait_for("a", few) <= 10
-    assert await limiter.wait_for("b", few) == 0
-
-
-async def test_tokens_come_back_with_time(limiter: Limiter) -> None:
-    quick = Allowance(1, 20)
-    assert await limiter.wait_for("a", quick) == 0
-    assert await limiter.wait_for("a", quick) > 0
-    await asyncio.sleep(0.15)
-    assert await limiter.wait_for("a", quick) == 0
-
-
-async def test_turns_at_one_host_lie_apart_and_other_hosts_do_not_wait(pacer: Pacer) -> None:
-    turns = [await pacer.reserve("example.org", 1_000_000, 1_000) for _ in range(3)]
-    assert turns == [1_000_000, 1_001_000, 1_002_000]
-    assert await pacer.reserve("example.com", 1_000_000, 1_000) == 1_000_000
-
-
-async def test_without_a_delay_nobody_waits(pacer: Pacer) -> None:
-    assert [await pacer.reserve("example.org", 5, 0) for _ in range(3)] == [5, 5, 5]
-
-
-async def test_while_redis_is_away_each_process_counts_for_itself() -> None:
-    from redis.asyncio import Redis
-
-    nowhere = Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=0.2)
-    limiter, pacer = RedisLimiter(nowhere), RedisPacer(nowhere)
-    assert await limiter.wait_for("a", Allowance(1, 0.1)) == 0
-    assert await limiter.wait_for("a", Allowance(1, 0.1)) > 0
-    assert await pacer.reserve("h", 10, 100) == 10
-    assert await pacer.reserve("h", 10, 100) == 110
-    await nowhere.aclose()

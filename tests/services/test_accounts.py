@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,7 @@ from reedbed.services.members import (
 from reedbed.services.passwords import change_password, forgot_password, reset_password
 from reedbed.services.registration import Pending, Registration, invite, register, verify_email
 from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.secrets import hash_password, password_matches
 from reedbed.services.sessions import (
     identify,
     list_sessions,
@@ -42,6 +44,7 @@ from reedbed.services.sessions import (
     revoke_other_sessions,
     revoke_session,
 )
+from reedbed.store.database import counting
 from reedbed.store.tables import metadata
 from tests.crawling import Crawl, crawl_on
 from tests.servers import free_port
@@ -151,6 +154,30 @@ async def test_a_wrong_password_and_an_unknown_address_sound_alike(runtime: Runt
     kinds = await crawl.column("SELECT kind FROM event_log WHERE kind = 'login_failed'")
     assert len(kinds) == 4
     assert "wrong" not in "".join(await crawl.column("SELECT detail FROM event_log"))
+
+
+async def test_a_known_address_takes_as_many_steps_as_an_unknown_one(mailing: Runtime) -> None:
+    """Time itself is too noisy to test; what takes time is the hash, which is counted by its own test."""
+    await reader(mailing)
+    for email in ("reader@example.org", "nobody@example.org"):
+        with counting() as logging_in, pytest.raises(Unauthorized):
+            await log_in(mailing, email, "wrong")
+        with counting() as forgetting:
+            await forgot_password(mailing, email)
+        with counting() as registering:
+            await register(mailing, Registration(email, GOOD, privacy_accepted=True))
+        assert (logging_in.value, forgetting.value, registering.value) == (2, 1, 3), email
+
+
+async def test_an_unknown_address_costs_a_hash_as_well() -> None:
+    real = await hash_password(GOOD)
+    times: dict[str | None, float] = {}
+    for password_hash in (real, None):
+        began = time.process_time()
+        for _ in range(3):
+            assert not await password_matches("wrong", password_hash)
+        times[password_hash] = time.process_time() - began
+    assert 0.3 < times[None] / times[real] < 3
 
 
 async def test_the_sixth_login_in_a_minute_from_one_address_waits(runtime: Runtime) -> None:

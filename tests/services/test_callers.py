@@ -1,17 +1,25 @@
 """Who calls: remembered for seconds, forgotten everywhere within one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from reedbed.domain.accounts import Caller, User
+from reedbed.domain.hints import Hint
 from reedbed.events.redis import RedisBus, connect
 from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
-from reedbed.services.members import set_role
+from reedbed.services.live import follow
+from reedbed.services.members import disable_member, set_role
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import identify, open_session, revoke_session, watch_revocations
+from reedbed.services.sessions import (
+    identify,
+    open_session,
+    revoke_other_sessions,
+    revoke_session,
+    watch_revocations,
+)
 from reedbed.store import users
 from reedbed.store.database import counting
 from tests.crawling import crawl_on
@@ -91,6 +99,33 @@ async def test_another_process_hears_of_a_revoked_session_within_a_second(
     for bus, client in zip(buses, clients, strict=True):
         await bus.close()
         await client.aclose()
+
+
+@pytest.mark.parametrize("how", ["one", "others", "everything"])
+async def test_a_stream_ends_within_a_second_of_its_session(runtime: Runtime, how: str) -> None:
+    user = await _user(runtime)
+    here, there = [await open_session(runtime, user) for _ in range(2)]
+    me, other = await identify(runtime, here.token), await identify(runtime, there.token)
+    assert me is not None and other is not None and other.session_id is not None
+    stream = asyncio.create_task(_listen(follow(runtime, other, None)))
+    await asyncio.sleep(0.05)
+    assert not stream.done()
+
+    match how:
+        case "one":
+            await revoke_session(runtime, me, other.session_id)
+        case "others":
+            await revoke_other_sessions(runtime, me)
+        case _:
+            await disable_member(runtime, user)
+
+    async with asyncio.timeout(1):
+        await stream
+
+
+async def _listen(hints: AsyncGenerator[Hint | None]) -> None:
+    async for _ in hints:
+        pass
 
 
 def test_what_was_read_before_a_revocation_is_not_remembered_after_it() -> None:

@@ -15,18 +15,26 @@ from reedbed.api.entry_json import (
     entry_json,
     revision_json,
 )
+from reedbed.api.search_json import FoundList, found_page, keyset_order
 from reedbed.domain.entries import Change, EntryPage, Selection, View, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.paging import Order, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.search import MAX_TEXT
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response
+from reedbed.http.limits import spend_search
 from reedbed.services import entries, marking
+from reedbed.services.search import SearchOrder, search_entries
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
+SEARCH = (
+    'Full-text search: words, "a phrase", -without, prefix*, this OR that, title:, author:, feed:, folder:, tag:, '
+    "is:unread, is:starred, is:later, lang:de, after:2026-11-01, before:7d. Found entries have `matched`."
+)
 TagName = Annotated[str, Field(max_length=200)]
 
 
@@ -64,7 +72,7 @@ class MarkedOut(BaseModel):
 @router.get(
     "",
     summary="A list of entries, without their bodies",
-    responses={200: {"model": EntryList}},
+    responses={200: {"model": EntryList | FoundList}},
 )
 async def list_entries(
     runtime: RuntimeOf,
@@ -73,29 +81,33 @@ async def list_entries(
     feed_id: Annotated[JsonId | None, Query(description="The feed's id, as in an entry's feed_id.")] = None,
     folder_id: Annotated[JsonId | None, Query(description="With its subfolders.")] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
-    q: Annotated[str | None, Query(max_length=500, description="Full-text search.")] = None,
-    order: Annotated[Order, Query()] = "newest",
+    q: Annotated[str | None, Query(max_length=MAX_TEXT, description=SEARCH)] = None,
+    order: Annotated[SearchOrder, Query(description="Relevance is for searches.")] = "newest",
     since: Annotated[datetime | None, Query(description="Only entries of this moment or later.")] = None,
     limit: Annotated[str | None, Query()] = None,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     query = ViewQuery(
         view=view,
-        order=order,
+        order=keyset_order(order),
         feed_id=feed_id,
         folder_id=folder_id,
         tag=None if tag is None else storable(tag),
         since=_instant(since),
     )
     words = storable(q or "").strip()
-    name = f"entries {query.name()} {words}"
-    start = None if cursor is None else decode_cursor(cursor, order, name)
+    name = f"entries {query.name()} {order} {words}"
+    start = None if cursor is None else decode_cursor(cursor, query.order, name)
     size = page_limit(limit)
-    if words:
-        page = await entries.search_entries(runtime, caller.user_id, words, query, start, size)
-    else:
-        page = await entries.list_entries(runtime, caller.user_id, query, start, size)
-    return _page(page, order, name)
+    if not words:
+        return _page(
+            await entries.list_entries(runtime, caller.user_id, query, start, size), query.order, name
+        )
+    await spend_search(runtime, caller)
+    found = await search_entries(
+        runtime, caller.user_id, words, within=query, order=order, cursor=start, limit=size
+    )
+    return found_page(found, order, name)
 
 
 @router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkedOut}})

@@ -68,9 +68,4 @@ _WORDS: dict[Purpose, tuple[str, str, str]] = {
         "You are invited to read with Reedbed. To choose your password, open this link:",
         "If you do not want to, there is nothing to do.",
     ),
-    "email": (
-        "Confirm your new address for Reedbed",
-        "To use this address for your Reedbed account from now on, open this link:",
-        "If you did not ask for it, there is nothing to do.",
-    ),
 }

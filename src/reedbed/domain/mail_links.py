@@ -5,14 +5,13 @@ from typing import Literal
 
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 
-Purpose = Literal["reset", "verify", "invite", "email"]
+Purpose = Literal["reset", "verify", "invite"]
 
-LIVES: dict[Purpose, Millis] = {"reset": HOUR, "verify": 3 * DAY, "invite": 7 * DAY, "email": DAY}
+LIVES: dict[Purpose, Millis] = {"reset": HOUR, "verify": 3 * DAY, "invite": 7 * DAY}
 PATHS: dict[Purpose, str] = {
     "reset": "/reset/",
     "verify": "/verify/",
     "invite": "/register?invite=",
-    "email": "/verify/",
 }
 EXPIRED = "This link is not valid any more: it was used or is too old. Ask for a new one."
 
@@ -34,8 +33,5 @@ def link_url(base_url: str, purpose: Purpose, token: str) -> str:
 
 
 def life_in_words(purpose: Purpose) -> str:
-    life = LIVES[purpose]
-    hours = life // HOUR
-    if life >= 2 * DAY:
-        return f"{life // DAY} days"
-    return "1 hour" if hours == 1 else f"{hours} hours"
+    days = LIVES[purpose] // DAY
+    return f"{days} days" if days else "1 hour"

@@ -39,7 +39,6 @@ _TOUCH = Statement(
     update(tokens).where(tokens.c.id == bindparam("token_id")).values(last_used_at=bindparam("now"))
 )
 _DELETE = Statement(delete(tokens).where(tokens.c.id == bindparam("token_id"), _mine))
-_DELETE_ALL = Statement(delete(tokens).where(_mine))
 
 
 async def add(
@@ -99,10 +98,6 @@ async def touch(tx: Tx, token_id: int, now: Instant) -> None:
 
 async def remove(tx: Tx, user_id: int, token_id: int) -> bool:
     return await tx.run(_DELETE, {"user_id": user_id, "token_id": token_id}) == 1
-
-
-async def remove_all(tx: Tx, user_id: int) -> int:
-    return await tx.run(_DELETE_ALL, {"user_id": user_id})
 
 
 def _token(row: Row) -> ApiToken:
