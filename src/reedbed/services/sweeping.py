@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.times import DAY
 from reedbed.services.marking import sweep_dead
-from reedbed.services.marking import sweep_dead
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, feed_history, jobs, mail_links, search, sweeping
 
@@ -59,5 +58,6 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "mail links": sweep_links,
     "events": sweep_events,
     "unread rows": sweep_dead,
+    "search index": tidy_search,
 }
 """Each says how much it did; none fails because another did."""
