@@ -280,7 +280,7 @@ class ReadingMachine(RuleBasedStateMachine):
             more = True
             while more:
                 async with self.library.db.write() as tx:
-                    more = await unread.sweep(tx, self.clock, limit=limit)
+                    more = await unread.sweep(tx, self.clock, limit=limit) is not None
 
         self.do(do())
         self.model.acts = [act for act in self.model.acts if act.expires_at > self.clock]

@@ -1,5 +1,7 @@
 """Entries as a reader meets them: rows of a list, one entry in full, and the questions asked about them."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -193,16 +195,20 @@ class Counts:
         return sum(subscription.unread for subscription in self.subscriptions)
 
 
-def roll_up(subscriptions: tuple[SubscriptionCount, ...], parents: dict[int, int | None]) -> dict[int, int]:
+def roll_up(subscriptions: Iterable[SubscriptionCount], parents: Mapping[int, int | None]) -> dict[int, int]:
     """Unread by folder, each with what lies in its subfolders; `parents` names every folder."""
-    totals = dict.fromkeys(parents, 0)
+    direct = Counter[int]()
     for subscription in subscriptions:
-        for folder in _upwards(subscription.folder_id, parents):
-            totals[folder] += subscription.unread
+        if subscription.folder_id is not None:
+            direct[subscription.folder_id] += subscription.unread
+    totals = dict.fromkeys(parents, 0)
+    for folder_id, unread in direct.items():
+        for above in _upwards(folder_id, parents):
+            totals[above] += unread
     return totals
 
 
-def _upwards(folder_id: int | None, parents: dict[int, int | None]) -> set[int]:
+def _upwards(folder_id: int | None, parents: Mapping[int, int | None]) -> set[int]:
     """The folder and those above it. A set, so that a circle of folders ends."""
     path: set[int] = set()
     while folder_id is not None and folder_id in parents and folder_id not in path:

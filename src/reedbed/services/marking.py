@@ -75,16 +75,17 @@ async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], na
 
 
 async def sweep_dead(runtime: Runtime) -> int:
-    """A chore: remove what can no longer be undone or shown; how many rounds it took."""
-    rounds = 0
-    more = True
-    while more:
-        async with runtime.db.write() as tx:
-            more = await unread.sweep(tx, runtime.now())
-        rounds += more
+    """A chore: remove what can no longer be undone or shown; how many rows."""
+    swept = 0
+    while (rows := await _sweep_some(runtime)) is not None:
+        swept += rows
     async with runtime.db.write() as tx:
-        await history.forget_before(tx, runtime.now() - HISTORY_KEPT)
-    return rounds
+        return swept + await history.forget_before(tx, runtime.now() - HISTORY_KEPT)
+
+
+async def _sweep_some(runtime: Runtime) -> int | None:
+    async with runtime.db.write() as tx:
+        return await unread.sweep(tx, runtime.now())
 
 
 def _check(selection: Selection) -> None:

@@ -365,11 +365,11 @@ _SWEEP = Statement(
 )
 
 
-async def sweep(tx: Tx, now: Instant, *, limit: int = 5_000) -> bool:
-    """Delete dead rows of acts that can no longer be undone, some at a time; False when none are left."""
+async def sweep(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | None:
+    """Delete some dead rows of an act that can no longer be undone; None when there is no such act."""
     row = await tx.one(_EXPIRED, {"now": now})
     if row is None:
-        return False
+        return None
     step = undo.step_of(*row)
     await lock_user_feeds(tx, step.user_id, [mark.feed_id for mark in step.marks])
     swept, done = 0, 0
@@ -380,4 +380,4 @@ async def sweep(tx: Tx, now: Instant, *, limit: int = 5_000) -> bool:
             break
         done += 1
     await undo.keep_only(tx, step, step.marks[done:])
-    return True
+    return swept

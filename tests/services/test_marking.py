@@ -1,0 +1,80 @@
+"""Marking under concurrency, sweeping and recounting, on both engines."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.domain.entries import Selection, ViewQuery
+from reedbed.domain.times import HOUR
+from reedbed.services.entries import Change, change_entry
+from reedbed.services.marking import mark, sweep_dead, take_back
+from reedbed.services.recounting import recount_everyone
+from tests.crawling import Crawl, crawl_on
+from tests.store.library import Library
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_counts_stay_exact_when_everything_happens_at_once(crawl: Crawl) -> None:
+    library, runtime = Library(crawl.runtime.db), crawl.runtime
+    feeds = [await library.feed() for _ in range(3)]
+    ann, ben = await library.reader(*feeds), await library.reader(*feeds)
+    entries = [await library.entry(feed) for feed in feeds for _ in range(6)]
+
+    async def read_and_unread(user: int, start: int) -> None:
+        for entry in entries[start::3]:
+            await change_entry(runtime, user, entry, Change(read=True))
+            await change_entry(runtime, user, entry, Change(read=entry % 2 == 0))
+
+    async def mark_and_undo(user: int) -> None:
+        for _ in range(3):
+            marked = await mark(runtime, user, Selection())
+            await asyncio.sleep(0.01)
+            await take_back(runtime, user, marked.undo)
+
+    async def arrive(feed: int) -> None:
+        for _ in range(5):
+            await library.entry(feed)
+
+    users = (ann, ben)
+    await asyncio.gather(
+        *(read_and_unread(user, start) for user in users for start in range(3)),
+        *(mark_and_undo(user) for user in users),
+        *(arrive(feed) for feed in feeds),
+    )
+    assert await recount_everyone(runtime) == 0
+    for user in users:
+        counted = sum([await library.unread_count(user, feed) for feed in feeds])
+        assert len(await library.listed(user, ViewQuery("unread"))) == counted
+
+
+async def test_a_count_that_drifted_is_set_right(crawl: Crawl) -> None:
+    library = Library(crawl.runtime.db)
+    feed = await library.feed()
+    ann = await library.reader(feed)
+    await library.entry(feed)
+    await crawl.change("UPDATE subscriptions SET unread = 7")
+    assert await recount_everyone(crawl.runtime) == 1
+    assert await library.unread_count(ann, feed) == 1
+    assert await recount_everyone(crawl.runtime) == 0
+
+
+async def test_dead_rows_are_swept_when_the_undo_has_expired(crawl: Crawl) -> None:
+    library, runtime = Library(crawl.runtime.db), crawl.runtime
+    feed = await library.feed()
+    ann = await library.reader(feed)
+    for _ in range(4):
+        await library.entry(feed)
+    await mark(runtime, ann, Selection())
+    fresh = await library.entry(feed)
+    await sweep_dead(runtime)
+    assert len(await crawl.column("SELECT entry_id FROM unread")) == 5
+    crawl.clock.ahead += HOUR
+    await sweep_dead(runtime)
+    assert await crawl.column("SELECT entry_id FROM unread") == [fresh]
+    assert await crawl.column("SELECT id FROM undo_steps") == []
