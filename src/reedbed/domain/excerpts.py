@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reedbed.domain.folding import CJK, fold, fold_with_places, is_cjk
 from reedbed.domain.search import SearchQuery, Term
@@ -29,6 +30,12 @@ def highlight(text: str, query: SearchQuery) -> tuple[Span, ...]:
     return () if pattern is None else _spans(text[:MAX_READ], pattern)
 
 
+def shows(text: str, query: SearchQuery) -> bool:
+    """Whether `highlight` would find something."""
+    pattern = _pattern(query)
+    return pattern is not None and pattern.search(fold(text[:MAX_READ])) is not None
+
+
 def excerpt(text: str, query: SearchQuery, length: int = 300) -> Excerpt:
     """About `length` characters around the first match, cut between words; else the beginning."""
     pattern = _pattern(query)
@@ -51,6 +58,7 @@ def _spans(text: str, pattern: re.Pattern[str]) -> tuple[Span, ...]:
     return tuple(_joined(found))
 
 
+@lru_cache(maxsize=64)
 def _pattern(query: SearchQuery) -> re.Pattern[str] | None:
     terms = (term for group in query.groups for term in group)
     alternatives = sorted({part for term in terms if (part := _term_pattern(term))}, key=len, reverse=True)

@@ -7,6 +7,7 @@ sentence as one token. Their runs become overlapping pairs, so that any part of 
 import codecs
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 CJK = (
@@ -52,8 +53,10 @@ def fold(text: str) -> str:
     return _fold_any(text) if folded is None else folded
 
 
-def fold_with_places(text: str) -> tuple[str, list[int]]:
+def fold_with_places(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the place in `text` it comes from."""
+    if text.isascii():
+        return text.translate(_ASCII), range(len(text))
     pieces = list(map(_fold_sign, text))
     return "".join(pieces), [place for place, piece in enumerate(pieces) for _ in piece]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from reedbed.domain.differences import Difference, differences
 from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, EntryVersion, States, ViewQuery
-from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import Cursor
 from reedbed.domain.tags import tag_names
 from reedbed.ingest.text import plain_text
@@ -75,13 +75,6 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Ch
     await announce_states(runtime, user_id, [entry_id], change)
     # Without its last mark, an entry of a feed that was left can no longer be seen.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))
-
-
-async def search_entries(
-    runtime: Runtime, user_id: int, words: str, query: ViewQuery, cursor: Cursor | None, limit: int
-) -> EntryPage:
-    """The one door to full-text search from lists."""
-    raise Invalid("Search is not available on this server.", field="q")
 
 
 async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> None:

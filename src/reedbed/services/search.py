@@ -7,7 +7,7 @@ from typing import Literal
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
-from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight
+from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight, shows
 from reedbed.domain.paging import DEFAULT_LIMIT, Cursor
 from reedbed.domain.search import SearchQuery, parse_search
 from reedbed.domain.search_rank import ranked
@@ -19,7 +19,7 @@ from reedbed.store.search import Found, Narrow, NoSuchList, texts
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
 
-RANKED = 2_000
+RANKED = 1_000
 """Relevance is decided among so many of the newest matches."""
 SECONDS = 5.0
 _FARTHEST = 2**62
@@ -106,7 +106,7 @@ def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> Found:
 
 async def _markup(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, str]:
     """The bodies of those whose preview does not show what was searched for."""
-    wanted = [row.id for row in rows if query.groups and not highlight(row.summary, query)]
+    wanted = [row.id for row in rows if query.groups and not shows(row.summary, query)]
     return await texts.bodies(tx, wanted) if wanted else {}
 
 

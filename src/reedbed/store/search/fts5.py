@@ -76,6 +76,15 @@ _CHECK = Statement(
         " SELECT 1 FROM search_words WHERE search_words MATCH :match AND rowid = search_keys.key)"
     )
 )
+# A prefix is gathered anew for each entry that is asked, so it is asked for once, for all of them.
+_CHECK_PREFIX = Statement(
+    text(
+        "SELECT search_keys.entry_id FROM search_words"
+        " CROSS JOIN search_keys ON search_keys.key = search_words.rowid"
+        " WHERE search_words MATCH :match"
+        " AND search_keys.entry_id IN (SELECT value FROM json_each(:ids))"
+    )
+)
 _MERGE = Statement(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
 _CHANGES = Statement(text("SELECT total_changes()"))
 
@@ -100,7 +109,8 @@ async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
 async def check(tx: Tx, words: Words, ids: Sequence[int]) -> set[int]:
     """Which of these entries match."""
     asked = expression(words) if words.groups else _any_of(words.excluded)
-    matching = {row[0] for row in await tx.all(_CHECK, {"match": asked, "ids": list(ids)})}
+    statement = _CHECK_PREFIX if words.has_prefix else _CHECK
+    matching = {row[0] for row in await tx.all(statement, {"match": asked, "ids": list(ids)})}
     return matching if words.groups else set(ids) - matching
 
 

@@ -9,8 +9,8 @@ from reedbed.domain.search import SearchQuery, Term
 
 Column = Literal["title", "author"]
 
-SHORTEST_PREFIX = 2
-"""`a*` would read a tenth of the index; a single East Asian sign begins few pairs."""
+SHORTEST_PREFIX = 3
+"""Either engine gathers all that begins so: `a*` is a tenth of the index. East Asian signs begin few pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ class Words:
     groups: tuple[tuple[Part, ...], ...]
     """Every group must match, by any of its parts."""
     excluded: tuple[Part, ...]
+
+    @property
+    def has_prefix(self) -> bool:
+        return any(part.prefix for group in (*self.groups, self.excluded) for part in group)
 
 
 def words_of(query: SearchQuery) -> Words:

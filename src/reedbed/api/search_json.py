@@ -1,0 +1,46 @@
+"""Found entries as the API says them: list items with the places that match."""
+
+from typing import Any
+
+from fastapi import Response
+from pydantic import BaseModel, Field
+
+from reedbed.api.entry_json import EntryItem, entry_item
+from reedbed.domain.paging import Order, encode_cursor
+from reedbed.http.json import json_response
+from reedbed.services.search import Matched, SearchOrder, SearchPage
+
+
+class ExcerptOut(BaseModel):
+    text: str = Field(description="Plain text around the first match.")
+    spans: list[tuple[int, int]] = Field(description="Half-open ranges of it to mark.", examples=[[[4, 9]]])
+
+
+class MatchedOut(BaseModel):
+    title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to mark.")
+    excerpt: ExcerptOut
+
+
+class FoundItem(EntryItem):
+    matched: MatchedOut
+
+
+class FoundList(BaseModel):
+    items: list[FoundItem]
+    next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
+
+
+def keyset_order(order: SearchOrder) -> Order:
+    """What a cursor says of its order; a ranking is made among the newest."""
+    return "newest" if order == "relevance" else order
+
+
+def found_page(page: SearchPage, order: SearchOrder, name: str) -> Response:
+    following = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
+    items = [{**entry_item(row), "matched": _matched(page.matched[row.id])} for row in page.rows]
+    return json_response({"items": items, "next_cursor": following})
+
+
+def _matched(matched: Matched) -> dict[str, Any]:
+    excerpt = matched.excerpt
+    return {"title": matched.title, "excerpt": {"text": excerpt.text, "spans": excerpt.spans}}
