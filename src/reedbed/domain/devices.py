@@ -39,6 +39,10 @@ def device_name(user_agent: str | None) -> str:
     return browser or system or _product(user_agent)
 
 
+def is_phone(user_agent: str | None) -> bool:
+    return any(word in (user_agent or "") for word in ("iPhone", "Android", "Mobile"))
+
+
 def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
     return next((name for mark, name in names if mark in user_agent), None)
 
