@@ -15,6 +15,7 @@ from reedbed.services import jobs, rule_arrival, rule_runs
 from reedbed.services.folders import create_folder
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.rules import RuleDraft, apply_rule, change_rule, create_rule, get_rule, try_rule
+from reedbed.services.subscriptions import Wish, subscribe
 from reedbed.store.database import counting
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
@@ -154,6 +155,19 @@ async def test_rules_without_time_on_arrival_are_applied_right_after(
     assert await run_jobs(crawl) == [{"looked_at": 2, "matched": 1}]
     assert (await unread_of(crawl, user), await count_of(crawl, user)) == (["A duck"], 1)
     assert len(await crawl.column("SELECT entry_id FROM starred")) == 1
+
+
+async def test_rules_meet_what_a_later_follower_finds(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("A heron")
+    site.publish("A duck")
+    await crawl.follow(site.feed_url())
+    await crawl.check()
+    user = await crawl.person()
+    await create_rule(crawl.runtime, user, draft(read_action("mute"), read_action("notify", "page")))
+    await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    assert await count_of(crawl, user) == 2
+    assert await run_jobs(crawl) == [{"looked_at": 2, "matched": 1}]
+    assert (await unread_of(crawl, user), await count_of(crawl, user)) == (["A duck"], 1)
 
 
 async def test_a_dry_run_shows_matches_and_changes_nothing(site: FeedSite, crawl: Crawl) -> None:

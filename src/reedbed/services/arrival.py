@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from reedbed.domain.times import Instant
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
 from reedbed.services.rule_arrival import NOTHING, Forecast
-from reedbed.store import jobs, unread
+from reedbed.store import jobs, rules, unread
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import NewEntry
@@ -34,6 +34,12 @@ async def decide_on_arrival(
         if user_id in reached:
             await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
     return reached
+
+
+async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:
+    """Who follows a feed that others follow already finds entries in it: their rules are asked by a job."""
+    if await rules.in_use(tx, user_id):
+        await jobs.add(tx, RULES_JOB, {"feed_id": feed_id}, now=now, user_id=user_id)
 
 
 def _silent(verdicts: Sequence[Verdict]) -> Mapping[int, set[int]]:

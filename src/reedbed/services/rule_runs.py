@@ -51,11 +51,20 @@ async def dry_run(runtime: Runtime, user_id: int, rule: Rule) -> DryRun:
 
 
 async def run_rules(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job: one rule over the newest entries, or all rules over some that just arrived."""
+    """The handler of the job.
+
+    One rule over the newest entries; or all rules over some that just arrived, or over what the new follower
+    of a feed finds in it, which is no news to be told of.
+    """
     assert job.user_id is not None
-    if "entry_ids" in job.payload:
-        return await _catch_up(runtime, job.user_id, job.payload["entry_ids"])
-    return await _apply_one(runtime, job.user_id, job)
+    match job.payload:
+        case {"entry_ids": entry_ids}:
+            return await _catch_up(runtime, job.user_id, entry_ids, tell=True)
+        case {"feed_id": feed_id}:
+            found = await _unread_in(runtime, job.user_id, feed_id)
+            return await _catch_up(runtime, job.user_id, found, tell=False)
+        case _:
+            return await _apply_one(runtime, job.user_id, job)
 
 
 async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
@@ -74,7 +83,13 @@ async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
     return Done({"looked_at": looked_at, "matched": len(met)})
 
 
-async def _catch_up(runtime: Runtime, user_id: int, entry_ids: Sequence[int]) -> Done:
+async def _unread_in(runtime: Runtime, user_id: int, feed_id: int) -> list[int]:
+    async with runtime.db.read() as tx:
+        page = await entry_lists.page(tx, user_id, ViewQuery("unread", feed_id=feed_id), None, AT_ONCE)
+    return [row.id for row in page.rows] if page else []
+
+
+async def _catch_up(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *, tell: bool) -> Done:
     async with runtime.db.read() as tx:
         own = [row.rule for row in await rules.of_user(tx, user_id) if row.rule.enabled]
         around = await folders.of_user(tx, user_id)
@@ -84,7 +99,8 @@ async def _catch_up(runtime: Runtime, user_id: int, entry_ids: Sequence[int]) ->
             some = await entry_texts.seen_by(tx, user_id, entry_ids[start : start + AT_ONCE])
         met += await _act(runtime, user_id, own, some, around)
     async with runtime.db.write() as tx:
-        await leave_notices(tx, met, runtime.now())
+        if tell:
+            await leave_notices(tx, met, runtime.now())
         await count_matches(tx, met)
     return Done({"looked_at": len(entry_ids), "matched": len(met)})
 

@@ -10,6 +10,7 @@ from reedbed.domain.subscriptions import Subscription, check_full_text, check_in
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.urls import feed_address, feed_name, is_private_address
 from reedbed.ingest.discover import discover
+from reedbed.services.arrival import ask_rules_later
 from reedbed.services.credentials import split_credentials
 from reedbed.services.refresh import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
@@ -74,6 +75,7 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
             tx, user_id, feed_id, folder_id=wish.folder_id, title=wish.title, asked_url=asked_url, now=now
         )
         await unread.unpark(tx, user_id, feed_id)
+        await ask_rules_later(tx, user_id, feed_id, now)
         await fetch_state.wake(tx, feed_id, now)
         return known[0]
     if await subscriptions.count(tx, user_id) >= MOST_SUBSCRIPTIONS:
@@ -89,6 +91,8 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
         now=now,
     )
     await unread.open_for(tx, user_id, feed_id)
+    if not made:
+        await ask_rules_later(tx, user_id, feed_id, now)
     await fetch_state.wake(tx, feed_id, now)
     return subscription_id
 

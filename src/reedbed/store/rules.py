@@ -34,6 +34,7 @@ _mine = rules.c.user_id == bindparam("owner")
 
 _LIST = Statement(select(*_ROW).where(_mine).order_by(rules.c.position, rules.c.id))
 _GET = Statement(select(*_ROW).where(_mine, rules.c.id == bindparam("rule")))
+_IN_USE = Statement(select(rules.c.id).where(_mine, rules.c.enabled).limit(1))
 _LOCK = Statement(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
 _NEXT_POSITION = Statement(select(func.coalesce(func.max(rules.c.position), -1) + 1).where(_mine))
 _ADD = Statement(
@@ -90,6 +91,10 @@ async def of_user(tx: Tx, user_id: int) -> list[RuleRow]:
 async def get(tx: Tx, user_id: int, rule_id: int) -> RuleRow | None:
     row = await tx.one(_GET, {"owner": user_id, "rule": rule_id})
     return _row(row) if row else None
+
+
+async def in_use(tx: Tx, user_id: int) -> bool:
+    return await tx.value(_IN_USE, {"owner": user_id}) is not None
 
 
 async def lock(tx: Tx, user_id: int) -> None:
