@@ -29,6 +29,11 @@ FORMS: dict[tuple[str, str], Any] = {
     ("rules", "conditions"): '{"match": "all", "of": []}',
     ("rules", "actions"): "[]",
     ("searches", "query"): "heron",
+    ("digests", "content"): "{}",
+    ("digests", "scope"): "{}",
+    ("digests", "status"): "ready",
+    ("digest_schedules", "scope"): "{}",
+    ("digest_schedules", "zone"): "UTC",
     ("published_feeds", "view"): '{"view": "all"}',
 }
 LEFT_ALONE = {("feeds", "owner_id"), ("folders", "parent_id")}
