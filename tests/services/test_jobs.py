@@ -1,0 +1,81 @@
+"""Jobs are leased, tried again after a crash or a fault, and give up in plain words."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import HOUR
+from reedbed.services import jobs
+from reedbed.services.jobs import Done, Later
+from reedbed.services.runtime import Runtime
+from reedbed.store.jobs import Job
+from tests.crawling import Crawl, crawl_on
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_a_job_is_claimed_once_and_again_when_its_worker_dies(crawl: Crawl) -> None:
+    await jobs.enqueue(crawl.runtime, "work", {"n": 1})
+    other = replace(crawl.runtime, name="that worker")
+
+    first = await jobs.claim(crawl.runtime, ["work"])
+    assert first is not None and (first.payload, first.attempts) == ({"n": 1}, 1)
+    assert await jobs.claim(other, ["work"]) is None
+
+    crawl.clock.ahead += HOUR
+    again = await jobs.claim(other, ["work"])
+    assert again is not None and (again.id, again.attempts) == (first.id, 2)
+
+
+async def test_other_kinds_are_left_alone(crawl: Crawl) -> None:
+    await jobs.enqueue(crawl.runtime, "work", {})
+    assert await jobs.claim(crawl.runtime, ["play"]) is None
+
+
+async def test_what_is_done_is_reported_and_what_is_put_off_comes_again(crawl: Crawl) -> None:
+    async def handler(runtime: Runtime, job: Job) -> Done | Later:
+        await jobs.note_progress(runtime, job, len(seen), 2)
+        seen.append(job.attempts)
+        return Done({"rounds": len(seen)}) if len(seen) == 2 else Later(runtime.now() + HOUR)
+
+    seen: list[int] = []
+    person = await crawl.person()
+    await jobs.enqueue(crawl.runtime, "work", {}, user_id=person)
+    await _run_next(crawl, handler)
+    assert await jobs.claim(crawl.runtime, ["work"]) is None
+    crawl.clock.ahead += HOUR
+    await _run_next(crawl, handler)
+
+    assert seen == [1, 1]
+    assert [tuple(row) for row in await crawl.rows("SELECT state, report FROM jobs")] == [
+        ("done", '{"rounds":2}')
+    ]
+    assert [hint.data["done"] for hint in crawl.heard("progress")] == [0, 1]
+
+
+async def test_a_fault_is_tried_again_a_refusal_is_not(crawl: Crawl) -> None:
+    async def faulty(runtime: Runtime, job: Job) -> Done | Later:
+        raise RuntimeError("a bug")
+
+    async def refusing(runtime: Runtime, job: Job) -> Done | Later:
+        raise Invalid("This file is no OPML.")
+
+    await jobs.enqueue(crawl.runtime, "work", {})
+    await _run_next(crawl, faulty)
+    assert await crawl.column("SELECT state FROM jobs") == ["pending"]
+    crawl.clock.ahead += HOUR
+    await _run_next(crawl, refusing)
+    rows = await crawl.rows("SELECT state, report FROM jobs")
+    assert [tuple(row) for row in rows] == [("failed", '{"error":"This file is no OPML."}')]
+
+
+async def _run_next(crawl: Crawl, handler: jobs.Handler) -> None:
+    job = await jobs.claim(crawl.runtime, ["work"])
+    assert job is not None
+    await jobs.run(crawl.runtime, job, handler)
