@@ -10,7 +10,7 @@ from reedbed.domain.search import SearchQuery, Term
 Column = Literal["title", "author"]
 
 SHORTEST_PREFIX = 3
-"""Either engine gathers all that begins so: `a*` is a tenth of the index. East Asian signs begin few pairs."""
+"""Either engine gathers all that begins so: `a*` is a tenth of the index. East Asian signs begin less."""
 
 
 @dataclass(frozen=True, slots=True)
