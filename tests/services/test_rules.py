@@ -9,13 +9,17 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
 
+from reedbed.domain.due import DueFeed
 from reedbed.domain.rules import Action, read_action, read_condition
 from reedbed.domain.times import HOUR
 from reedbed.services import jobs, rule_arrival, rule_runs
 from reedbed.services.folders import create_folder
 from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import refresh_feed
 from reedbed.services.rules import RuleDraft, apply_rule, change_rule, create_rule, get_rule, try_rule
 from reedbed.services.subscriptions import Wish, subscribe
+from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
@@ -131,14 +135,39 @@ async def test_feeds_without_rules_cost_one_statement_more(site: FeedSite, crawl
     assert with_a_strangers_rule.value == without.value
 
 
-async def test_a_broken_rule_never_stops_a_crawl(site: FeedSite, crawl: Crawl) -> None:
-    user = await crawl.person()
-    await create_rule(crawl.runtime, user, draft(read_action("mute")))
-    await crawl.change("UPDATE rules SET conditions = 'not json'")
+async def test_many_feeds_arriving_at_once_agree(site: FeedSite, crawl: Crawl) -> None:
+    people = [await crawl.person() for _ in range(3)]
+    for user in people:
+        await create_rule(crawl.runtime, user, draft(read_action("tag", "birds"), read_action("star")))
+    for number in range(8):
+        site.publish("A heron", feed=f"f{number}")
+        for user in people:
+            await crawl.follow(site.feed_url(f"f{number}"), user_id=user)
+    runtime = crawl.runtime
+    async with runtime.db.write() as tx:
+        claimed = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=50, lease=HOUR)
+
+    async def check(due: DueFeed) -> str:
+        async with OutcomeWriter(runtime) as writer:
+            return (await refresh_feed(runtime, due, writer)).status
+
+    assert await asyncio.gather(*map(check, claimed)) == ["success"] * 8
+    assert await crawl.column("SELECT matched FROM rules") == [8, 8, 8]
+    assert len(await crawl.column("SELECT entry_id FROM starred")) == 24
+    assert len(await crawl.column("SELECT entry_id FROM entry_tags")) == 24
+
+
+async def test_a_broken_rule_stops_neither_the_crawl_nor_others(site: FeedSite, crawl: Crawl) -> None:
+    mine, other = await crawl.person(), await crawl.person()
+    made = await create_rule(crawl.runtime, mine, draft(read_action("mute")))
+    await create_rule(crawl.runtime, other, draft(read_action("mute")))
+    await crawl.change("UPDATE rules SET conditions = 'not json' WHERE id = :id", id=made.rule.id)
     site.publish("A heron")
-    await crawl.follow(site.feed_url(), user_id=user)
+    for user in (mine, other):
+        await crawl.follow(site.feed_url(), user_id=user)
     (report,) = await crawl.check()
-    assert (report.status, await unread_of(crawl, user)) == ("success", ["A heron"])
+    assert report.status == "success"
+    assert (await unread_of(crawl, mine), await unread_of(crawl, other)) == (["A heron"], [])
 
 
 async def test_rules_without_time_on_arrival_are_applied_right_after(

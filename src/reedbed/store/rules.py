@@ -1,6 +1,7 @@
 """A user's rules, and the rules of all who follow a feed."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,9 +147,15 @@ async def remove(tx: Tx, user_id: int, rule_id: int) -> bool:
 
 
 async def of_followers(tx: Tx, feed_ids: Sequence[int]) -> list[FollowerRule]:
-    """The rules in use of everybody who follows one of these feeds, each user's in order."""
-    rows = await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)})
-    return [FollowerRule(*tuple(row)[:5], rule=_rule(tuple(row)[5:])) for row in rows]
+    """The rules in use of everybody who follows one of these feeds, each user's in order.
+
+    One that cannot be read is left out: it must not stand in the way of other people's.
+    """
+    found: list[FollowerRule] = []
+    for row in await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)}):
+        with suppress(ValueError, KeyError, TypeError):
+            found.append(FollowerRule(*tuple(row)[:5], rule=_rule(tuple(row)[5:])))
+    return found
 
 
 async def folders_of(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[FolderRow]]:
