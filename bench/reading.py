@@ -14,6 +14,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from sqlalchemy import text
+
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.paging import Cursor
@@ -23,12 +25,16 @@ from reedbed.store.mark_all import mark_all
 from reedbed.store.migrations import migrate
 from reedbed.store.opening import open_database
 from reedbed.store.scopes import feeds_of
+from reedbed.store.statements import Statement
 from tests import pile, servers
 
 DESCRIPTION = "pages, counts and mark-all over 300,000 entries (SQLite) and 200 users (PostgreSQL)"
 
 PAGE_MS, MARK_MS, STATEMENTS = 5.0, 50.0, 4
 ROUNDS = 100
+
+READERS = {1: ("hoarder", 1), 2: ("every second read", 2), 3: ("tidy", 1)}
+"""By user: what they are called, and that every n-th entry is unread."""
 
 ONE_USER = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
 MANY_USERS = pile.Pile(users=200, feeds=1_000, entries=100_000, followed=100)
@@ -50,13 +56,12 @@ async def _measure(url: str, size: pile.Pile) -> None:
     await pile.fill(db, size)
     for user in range(4, min(size.users, 30) + 1):
         await pile.make_unread(db, user, every=20)
-    readers = _readers(size)
-    for user, (_, every) in readers.items():
+    for user, (_, every) in READERS.items():
         if size.users > 1:
             await pile.make_unread(db, user, every=every)
     await pile.gather_statistics(db)
     server_cpu = await _server_cpu(db)
-    for user, (name, every) in readers.items():
+    for user, (name, every) in READERS.items():
         if size.users == 1:
             await _start_again(db)
             await pile.make_unread(db, 1, every=every)
@@ -64,15 +69,7 @@ async def _measure(url: str, size: pile.Pile) -> None:
     await db.close()
 
 
-def _readers(size: pile.Pile) -> dict[int, tuple[str, int]]:
-    return {1: ("hoarder", 1), 2: ("every second read", 2), 3: ("tidy", 1)}
-
-
 async def _start_again(db: Database) -> None:
-    from sqlalchemy import text
-
-    from reedbed.store.statements import Statement
-
     async with db.write() as tx:
         await tx.run(Statement(text("DELETE FROM unread")))
         await tx.run(Statement(text("UPDATE subscriptions SET read_to = 0, unread = 0")))
@@ -148,10 +145,6 @@ async def _server_cpu(db: Database) -> Callable[[], float]:
     """CPU seconds of PostgreSQL's process behind our one connection; SQLite has none."""
     if db.engine == "sqlite":
         return lambda: 0.0
-    from sqlalchemy import text
-
-    from reedbed.store.statements import Statement
-
     async with db.read() as tx:
         process = await tx.value(Statement(text("SELECT pg_backend_pid()")))
     ticks = os.sysconf("SC_CLK_TCK")

@@ -65,7 +65,7 @@ class Explained:
 
 
 def _page(view: str, found: str, *, order: Any = "newest", continued: bool = False) -> Statement:
-    return entry_lists._PAGE(entry_lists._Shape(view, order, found, False, continued, False))
+    return entry_lists._PAGE(entry_lists._Shape(view, order, found, False, continued, False, True))
 
 
 def _stage(change: Any, *parts: str) -> Statement:

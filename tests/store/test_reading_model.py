@@ -240,7 +240,7 @@ class ReadingMachine(RuleBasedStateMachine):
             if by_place[how](entry) and (feeds is None or self.model.entries[entry][0] in feeds)
         }
         ids = None if feeds is None else sorted(feeds)
-        where = {how: place[0] if how == "older_than" else place}
+        where: dict[str, Any] = {how: place[0] if how == "older_than" else place}
         self._mark_chosen(user, read, Chosen(view=view, feed_ids=ids, **where), chosen)
 
     def _mark_chosen(self, user: int, read: bool, chosen: Chosen, expected: set[int]) -> None:

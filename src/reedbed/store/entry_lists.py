@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from reedbed.domain.entries import EntryPage, ViewQuery
-from reedbed.domain.paging import MAX_LIMIT, Cursor, Order
+from reedbed.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Order
 from reedbed.store.alive import above_mark, alive
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, in_order, unindexed
@@ -54,6 +54,8 @@ FEW = 100
 HANDFUL = 500
 """So few unread entries may lie far apart under rows that are dead, so they are fetched from their feeds."""
 
+USUAL = DEFAULT_LIMIT + 1
+
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later}
 _LOWEST: ColumnElement[int] = literal_column(str(-(2**62)))
 _HIGHEST: ColumnElement[int] = literal_column(str(2**62))
@@ -70,6 +72,9 @@ class _Shape:
     tagged: bool
     continued: bool
     since: bool
+    usual: bool
+    """As many entries as usual, said in the SQL: seeing the number, PostgreSQL keeps one plan for all users.
+    With a parameter it plans each page anew, which takes longer than the page."""
 
 
 async def page(
@@ -89,6 +94,7 @@ async def page(
         tagged=query.tag is not None,
         continued=cursor is not None,
         since=query.since is not None,
+        usual=wanted == USUAL,
     )
     rows = await tx.all(_PAGE(shape), _params(user_id, query, scope, cursor, wanted))
     return await _page_of(tx, user_id, rows, limit)
@@ -166,7 +172,7 @@ def _walked(shape: _Shape) -> Select[Any, Any]:
             *_within(shape, key, entry_id),
         )
         .order_by(*_direction(shape, key, entry_id))
-        .limit(bindparam("wanted", type_=BigInteger))
+        .limit(_wanted(shape))
     )
 
 
@@ -228,6 +234,10 @@ def _within(
     return conditions
 
 
+def _wanted(shape: _Shape) -> ColumnElement[int]:
+    return literal_column(str(USUAL)) if shape.usual else bindparam("wanted", type_=BigInteger)
+
+
 def _direction(shape: _Shape, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
     return [column.desc() if shape.order == "newest" else column.asc() for column in columns]
 
@@ -248,7 +258,7 @@ def _merged(shape: _Shape) -> Select[Any, Any]:
             *_within(shape, key, entry_id),
         )
         .order_by(*_direction(shape, unindexed(key), entry_id))
-        .limit(bindparam("wanted", type_=BigInteger))
+        .limit(_wanted(shape))
     )
 
 
@@ -259,7 +269,7 @@ def _last_of_feed(shape: _Shape, table: FromClause) -> ColumnElement[int]:
         select(key)
         .where(*_of(row), *_within(shape, key, entry_id))
         .order_by(*_direction(shape, key, entry_id))
-        .offset(bindparam("rank", type_=BigInteger))
+        .offset(literal_column(str(USUAL - 1)) if shape.usual else bindparam("rank", type_=BigInteger))
         .limit(1)
         .correlate(subscriptions)
         .scalar_subquery()
