@@ -1,7 +1,7 @@
 """How a rule's pattern is written: its text becomes a tree, or a refusal in plain words."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -23,6 +23,8 @@ class Assertion(Enum):
 @dataclass(frozen=True, slots=True)
 class Sign:
     test: Test
+    literal: str | None = None
+    """Set: only this one sign passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,42 @@ Node = Sign | Edge | Sequence | Choice | Repeat
 
 def read_pattern(pattern: str) -> Node:
     return _Reader(pattern).read()
+
+
+def must_contain(node: Node) -> tuple[str, ...]:
+    """Texts in lower case of which every match holds at least one; none where nothing is certain."""
+    match node:
+        case Sign(literal=str(sign)):
+            return (sign,)
+        case Sequence(parts):
+            return max(_runs(parts), key=_shortest, default=())
+        case Choice(parts):
+            each = [must_contain(part) for part in parts]
+            return tuple(text for found in each for text in found) if all(each) else ()
+        case Repeat(part, least, _) if least > 0:
+            return must_contain(part)
+        case _:
+            return ()
+
+
+def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
+    """The literal runs of a sequence, and what its other parts are certain of."""
+    run = ""
+    for part in parts:
+        match part:
+            case Sign(literal=str(sign)):
+                run += sign
+            case Edge():
+                pass
+            case _:
+                yield (run,) if run else ()
+                yield must_contain(part)
+                run = ""
+    yield (run,) if run else ()
+
+
+def _shortest(texts: tuple[str, ...]) -> int:
+    return min(map(len, texts), default=0)
 
 
 def is_word(sign: str) -> bool:
@@ -145,7 +183,7 @@ class _Reader:
             case "*" | "+" | "?":
                 raise refusal(f"there is nothing before {sign} to repeat")
             case _:
-                return Sign(_one_of({sign}))
+                return _literal_sign(sign)
 
     def _group(self) -> Node:
         if self._take("?") and not self._take(":"):
@@ -165,7 +203,7 @@ class _Reader:
             return Edge(_EDGES[sign])
         if sign in _CLASSES:
             return Sign(_CLASSES[sign])
-        return Sign(_one_of({self._literal(sign)}))
+        return _literal_sign(self._literal(sign))
 
     def _literal(self, sign: str) -> str:
         if sign.isascii() and sign.isdigit():
@@ -223,6 +261,11 @@ class _Reader:
             return False
         self.place += 1
         return True
+
+
+def _literal_sign(sign: str) -> Sign:
+    lower = sign.lower()
+    return Sign(_one_of({sign}), lower if len(lower) == 1 else None)
 
 
 def _one_of(signs: Iterable[str]) -> Test:

@@ -22,6 +22,7 @@ from reedbed.domain.pattern_syntax import (
     Sign,
     Test,
     is_word,
+    must_contain,
     read_pattern,
     refusal,
 )
@@ -43,7 +44,8 @@ def compile_pattern(pattern: str) -> "Pattern":
     """Raises `Invalid` with the reason in plain words."""
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"A pattern may have at most {MAX_PATTERN} characters.", field="value")
-    return Pattern(_Compiler(read_pattern(pattern)).states)
+    tree = read_pattern(pattern)
+    return Pattern(_Compiler(tree).states, must_contain(tree))
 
 
 @dataclass(slots=True)
@@ -58,17 +60,21 @@ class _State:
 class Pattern:
     """A compiled pattern. State 0 is the start, state 1 the match."""
 
-    def __init__(self, states: list[_State]) -> None:
+    def __init__(self, states: list[_State], needed: tuple[str, ...] = ()) -> None:
         self._states = states
+        self._needed = needed
         self._start: _Set = (frozenset({0}), None)
         self._memory: dict[_Set, dict[str, _Set | None]] = {}
         self._work = 0
 
     def occurs_in(self, text: str) -> bool:
         """A text that would take too much work does not match."""
+        lower = text.lower()
+        if self._needed and not any(needed in lower for needed in self._needed):
+            return False
         self._work = MAX_WORK
         current, steps = self._start, self._steps(self._start)
-        for sign in text.lower():
+        for sign in lower:
             following = steps[sign] if sign in steps else self._remember(current, sign)
             if following is None:
                 return True
@@ -145,7 +151,7 @@ class _Compiler:
     def _add(self, node: Node, start: int) -> int:
         """Hang `node` behind `start`; answer the state where it ends."""
         match node:
-            case Sign(test):
+            case Sign(test=test):
                 return self._step(start, _State(test=test))
             case Edge(kind):
                 return self._step(start, _State(edge=kind))

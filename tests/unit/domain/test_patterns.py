@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.patterns import compile_pattern
+from reedbed.domain.pattern_syntax import must_contain, read_pattern
+from reedbed.domain.patterns import Pattern, compile_pattern
 
 ATOMS = st.sampled_from(
     [
@@ -120,3 +121,29 @@ def test_no_pattern_takes_long(pattern: str) -> None:
     begun = time.process_time()
     compile_pattern(pattern).occurs_in(text)
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"\bHeron\s+\d+", ("heron",)),
+        ("a+(bcd)?xyz.", ("xyz",)),
+        ("(?:red|blue) fox", (" fox",)),
+        ("reed|sedge", ("reed", "sedge")),
+        ("reed|.", ()),
+        ("(?:lake){2,}", ("lake",)),
+        ("[ab]c?", ()),
+        ("", ()),
+    ],
+)
+def test_what_every_match_holds_is_known(pattern: str, texts: tuple[str, ...]) -> None:
+    assert must_contain(read_pattern(pattern)) == texts
+
+
+@given(st.text(alphabet=r"abC()[]|*+?^$.\\bd1", max_size=12), st.text(alphabet="abcC1 ", max_size=12))
+def test_looking_for_it_first_changes_no_answer(pattern: str, text: str) -> None:
+    try:
+        quick = compile_pattern(pattern)
+    except Invalid:
+        return
+    assert quick.occurs_in(text) == Pattern(quick._states).occurs_in(text)
