@@ -152,10 +152,13 @@ def test_a_door_without_a_known_id_is_noticed() -> None:
 
 
 def test_every_door_lists_its_errors_in_the_common_shape(app: FastAPI) -> None:
+    answers = app.openapi()["components"]["responses"]
     for door in _doors(app):
         for status in ("400", "401", "403", "404", "409", "413", "429", "503"):
             answer = door.operation["responses"][status]
-            assert "ErrorOut" in str(answer), f"{door.path} {status}"
+            if "$ref" in answer:
+                answer = answers[answer["$ref"].rpartition("/")[2]]
+            assert "schemas/ErrorOut" in str(answer), f"{door.method} {door.path} {status}"
         assert "422" not in door.operation["responses"]
 
 

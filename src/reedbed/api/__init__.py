@@ -27,7 +27,6 @@ from reedbed.api import (
     undo,
     users,
 )
-from reedbed.api.errors_out import ERRORS
 from reedbed.api.openapi import describe
 from reedbed.http.limits import count_request
 
@@ -58,8 +57,8 @@ PARTS = (
 
 
 def register(app: FastAPI) -> None:
-    """Put the API's doors on the application: each tells its errors and counts its callers' requests."""
+    """Put the API's doors on the application; each counts the requests of its callers."""
     for part in PARTS:
-        app.include_router(part.router, responses=ERRORS, dependencies=[count_request])
+        app.include_router(part.router, dependencies=[count_request])
     compat.register(app)
     describe(app)
