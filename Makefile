@@ -31,7 +31,9 @@ run: install ## install everything and serve on http://127.0.0.1:8080
 	@$(BIN)/python -m compileall -q src/reedbed
 	$(BIN)/reedbed serve
 
+# Where Python may not write its cache, an uncompiled source tree costs a second at every start.
 install: $(STAMPS)/package ## install, so that .venv/bin/reedbed exists
+	@$(BIN)/python -m compileall -q src/reedbed
 
 test: test-deps $(STAMPS)/test ## all tests, with the servers and the browser they need
 	$(BIN)/python -m pytest tests --ignore=tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
