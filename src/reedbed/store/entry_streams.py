@@ -6,7 +6,18 @@ Apps ask for thousands of ids with few columns, so these lists read no titles.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, bindparam, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    CompoundSelect,
+    FromClause,
+    bindparam,
+    func,
+    or_,
+    select,
+    union,
+)
 
 from reedbed.domain.entries import StreamItem, StreamQuery
 from reedbed.domain.paging import Order
@@ -126,11 +137,20 @@ def _parts(shape: _Shape, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
         "feed_ids": in_feeds,
         "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
         "without_tags": ~_has_any_tag("without_tags"),
-        "since": or_(entries.c.fetched_at >= bindparam("since"), entries.c.changed_at >= bindparam("since")),
+        "since": by.in_(_since()),
         "until": entries.c.fetched_at <= bindparam("until"),
         "after_id": after,
     }
     return [condition for name, condition in conditions.items() if name in shape.parts]
+
+
+def _since() -> CompoundSelect[Any]:
+    """Each by its index: what changed lately may lie anywhere among what arrived long ago."""
+    came, changed = entries.alias("came"), entries.alias("changed")
+    return union(
+        select(came.c.id).where(came.c.fetched_at >= bindparam("since")),
+        select(changed.c.id).where(changed.c.changed_at >= bindparam("since")),
+    )
 
 
 def _has_any_tag(names: str) -> ColumnElement[bool]:

@@ -296,6 +296,13 @@ entries = Table(
     ),
     Index("ix_entries_feed_sort", "feed_id", "sort_at", "id"),
     Index("ix_entries_sort", "sort_at", "id"),
+    Index("ix_entries_fetched_at", "fetched_at"),
+    Index(
+        "ix_entries_changed_at",
+        "changed_at",
+        sqlite_where=text("changed_at IS NOT NULL"),
+        postgresql_where=text("changed_at IS NOT NULL"),
+    ),
     sqlite_autoincrement=True,
 )
 

@@ -350,7 +350,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_entries")),
         sqlite_autoincrement=True,
     )
+    op.create_index(
+        "ix_entries_changed_at",
+        "entries",
+        ["changed_at"],
+        unique=False,
+        sqlite_where=sa.text("changed_at IS NOT NULL"),
+        postgresql_where=sa.text("changed_at IS NOT NULL"),
+    )
     op.create_index("ix_entries_feed_sort", "entries", ["feed_id", "sort_at", "id"], unique=False)
+    op.create_index("ix_entries_fetched_at", "entries", ["fetched_at"], unique=False)
     op.create_index("ix_entries_sort", "entries", ["sort_at", "id"], unique=False)
     op.create_index(
         "ix_entries_url",

@@ -1,0 +1,192 @@
+"""Reader apps at size: one user, 1,000 feeds, 300,000 entries, every second one unread, on SQLite.
+
+Calls go through the whole application in process. What an id costs is compared with what a row of the page's
+own list costs there.
+
+    python -m bench compat
+"""
+
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from sqlalchemy import text
+
+from bench.table import record
+from reedbed.domain.accounts import Caller
+from reedbed.events.limiter import MemoryLimiter
+from reedbed.events.memory import MemoryBus
+from reedbed.events.pacer import MemoryPacer
+from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.guard import Guard
+from reedbed.roles.app import create_app
+from reedbed.roles.build import system_clock
+from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import open_session
+from reedbed.services.tokens import create_app_password
+from reedbed.store import users
+from reedbed.store.database import Database, counting
+from reedbed.store.migrations import migrate
+from reedbed.store.opening import open_database
+from reedbed.store.statements import Statement
+from tests import pile
+
+DESCRIPTION = "Google Reader and Fever calls over 300,000 entries"
+
+SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
+BASE = "http://127.0.0.1:8080"
+API = "/reader/api/0"
+READ = "user/-/state/com.google/read"
+READING_LIST = "user/-/state/com.google/reading-list"
+PROMISED_MS_PER_ITEM = 0.3
+ROUNDS = 5
+
+
+@dataclass
+class Speaker:
+    client: httpx.AsyncClient
+    headers: dict[str, str]
+    page_headers: dict[str, str]
+
+    async def get(self, path: str, **params: str | int) -> httpx.Response:
+        answer = await self.client.get(path, params=params, headers=self.headers)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        url = f"sqlite:///{Path(directory) / 'bench.db'}"
+        await migrate(url)
+        db = await open_database(url, pool_size=2)
+        fetcher = Fetcher(Guard([]), timeout=5)
+        try:
+            await pile.fill(db, SIZE)
+            await pile.make_unread(db, 1, every=2)
+            await _complete(db)
+            await pile.gather_statistics(db)
+            await _measure(db, fetcher)
+        finally:
+            await fetcher.close()
+            await db.close()
+
+
+async def _complete(db: Database) -> None:
+    """What lists of entries do not need, but apps do: bodies and the state of feeds."""
+    async with db.write() as tx:
+        body = "<p>Some words of an article.</p>" * 100
+        newest = "FROM entries WHERE id > 290000"
+        for sql in (
+            f"INSERT INTO entry_bodies (entry_id, content) SELECT id, '{body}' {newest}",
+            "INSERT INTO feed_fetch_state (feed_id) SELECT id FROM feeds",
+        ):
+            await tx.run(Statement(text(sql)))
+
+
+async def _measure(db: Database, fetcher: Fetcher) -> None:
+    runtime = Runtime(
+        db=db,
+        bus=MemoryBus(),
+        fetcher=fetcher,
+        pacer=MemoryPacer(),
+        limiter=MemoryLimiter(),
+        clock=system_clock,
+        secret=b"s" * 32,
+        name="bench",
+    )
+    transport = httpx.ASGITransport(create_app(runtime))
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, timeout=120) as client:
+        app = await _speaker(runtime, client)
+        per_row = await _page(app)
+        await _streams(app, per_row)
+        await _lists(app)
+
+
+async def _speaker(runtime: Runtime, client: httpx.AsyncClient) -> Speaker:
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, 1)
+    assert user is not None
+    made = await create_app_password(runtime, Caller(user), "Bench")
+    answer = await client.post("/accounts/ClientLogin", data={"Email": user.email, "Passwd": made.secret})
+    token = answer.text.rpartition("Auth=")[2]
+    session = await open_session(runtime, user)
+    return Speaker(
+        client,
+        {"Authorization": f"GoogleLogin auth={token}"},
+        {"Authorization": f"Bearer {session.token}"},
+    )
+
+
+async def _page(app: Speaker) -> float:
+    """Milliseconds of CPU for a row of the page's own list."""
+
+    async def ask() -> int:
+        answer = await app.client.get(
+            "/api/v1/entries", params={"view": "unread", "limit": 200}, headers=app.page_headers
+        )
+        return len(answer.json()["items"])
+
+    return await _per_row(ask)
+
+
+async def _streams(app: Speaker, per_row: float) -> None:
+    now = int(time.time())
+    for name, params in (
+        ("unread ids", {"s": READING_LIST, "xt": READ}),
+        ("all ids", {"s": READING_LIST}),
+        ("read ids", {"s": READ}),
+        ("ids of a folder's feeds", {"s": READING_LIST, "xt": "feed/1"}),
+    ):
+
+        async def ids(params: dict[str, str] = params) -> int:
+            answer = await app.get(f"{API}/stream/items/ids", n=10_000, **params)
+            return len(answer.json()["itemRefs"])
+
+        cost = await _per_row(ids)
+        record(
+            f"{name}, 10,000",
+            cost * 1_000,
+            "µs a row",
+            compared_to="a row of the page",
+            other=per_row * 1_000,
+        )
+
+    async def contents() -> int:
+        return len((await app.get(f"{API}/stream/contents", n=1_000)).json()["items"])
+
+    cost = await _per_row(contents)
+    record("contents, 1,000", cost, "ms an item", compared_to="promised", other=PROMISED_MS_PER_ITEM)
+
+    async def nothing_new() -> int:
+        await app.get(f"{API}/stream/items/ids", s=READING_LIST, n=10_000, ot=now)
+        return 1
+
+    cost = await _per_row(nothing_new)
+    record("nothing new since (ot)", cost, "ms", compared_to="10,000 unread ids", other=per_row * 10_000)
+
+
+async def _lists(app: Speaker) -> None:
+    for name in ("subscription/list", "unread-count", "tag/list"):
+
+        async def ask(name: str = name) -> int:
+            await app.get(f"{API}/{name}")
+            return 1
+
+        cost = await _per_row(ask)
+        record(f"{name}, 1,000 feeds", cost, "ms", compared_to="allowed", other=50.0)
+
+
+async def _per_row(ask: Callable[[], Awaitable[int]]) -> float:
+    """Milliseconds of CPU for each row of the answer, the best of a few; statements stay few."""
+    with counting() as statements:
+        rows = await ask()
+    assert statements.value <= 8, f"{statements.value} statements"
+    best = float("inf")
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        await ask()
+        best = min(best, time.process_time() - started)
+    return best / rows * 1_000
