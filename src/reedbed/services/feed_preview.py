@@ -7,7 +7,7 @@ from reedbed.domain.discovery import Discovery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Fetched, FetchRequest
-from reedbed.domain.times import Instant
+from reedbed.domain.times import DAY, Instant
 from reedbed.domain.urls import feed_address
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.discover import discover
@@ -37,6 +37,8 @@ class FeedPreview:
     language: str | None
     entries: tuple[PreviewEntry, ...]
     total: int
+    daily: float | None
+    """Entries a day, where the feed's dates tell."""
     subscription_id: int | None
     """Set when the user follows it already."""
 
@@ -48,7 +50,11 @@ async def find_feeds(runtime: Runtime, text: str) -> Discovery:
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
     """What following this address would bring. Raises `Invalid` in plain words when it is no feed."""
-    address = await _feed_behind(runtime, url)
+    return await preview_address(runtime, user_id, await _feed_behind(runtime, url))
+
+
+async def preview_address(runtime: Runtime, user_id: int, address: str) -> FeedPreview:
+    """The same for the address of a feed itself: `find_feeds` has told it."""
     parsed = await _read(runtime, address)
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
@@ -59,6 +65,7 @@ async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
         language=parsed.language,
         entries=entries,
         total=len(parsed.entries),
+        daily=_daily(parsed),
         subscription_id=await _followed_as(runtime, user_id, address),
     )
 
@@ -89,6 +96,12 @@ async def _followed_as(runtime: Runtime, user_id: int, address: str) -> int | No
         feed_id = await feeds.by_url(tx, address) or await feeds.by_url(tx, address, user_id)
         known = await subscriptions.by_feed(tx, user_id, feed_id) if feed_id else None
     return known[0] if known and known[1] else None
+
+
+def _daily(parsed: ParsedFeed) -> float | None:
+    moments = sorted(entry.published for entry in parsed.entries if entry.published is not None)
+    span = moments[-1] - moments[0] if len(moments) > 2 else 0
+    return (len(moments) - 1) * DAY / span if span > 0 else None
 
 
 def _latest(parsed: ParsedFeed) -> tuple[PreviewEntry, ...]:

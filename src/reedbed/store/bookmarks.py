@@ -83,7 +83,12 @@ async def put(tx: Tx, user_id: int, kept: Snapshot, now: Instant) -> Bookmark:
 
 
 async def is_known(tx: Tx, user_id: int, key: str) -> bool:
-    return await tx.value(_KNOWN, {"owner": user_id, "key": key}) is not None
+    return await known_as(tx, user_id, key) is not None
+
+
+async def known_as(tx: Tx, user_id: int, key: str) -> int | None:
+    """The id of the bookmark with this key."""
+    return await tx.value(_KNOWN, {"owner": user_id, "key": key})
 
 
 async def count(tx: Tx, user_id: int) -> int:

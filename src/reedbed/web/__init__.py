@@ -2,10 +2,58 @@
 
 from fastapi import FastAPI
 
-from reedbed.web import assets_out, doors, marking, reading
+from reedbed.web import (
+    account_doors,
+    add,
+    assets_out,
+    bookmarks,
+    doors,
+    feed_changes,
+    feeds,
+    folders,
+    highlights,
+    marking,
+    offline,
+    operator,
+    opml,
+    reading,
+    rules,
+    search_view,
+    searches,
+    settings,
+    settings_account,
+    settings_apps,
+    settings_published,
+    versions,
+)
+
+PARTS = (
+    assets_out,
+    offline,
+    doors,
+    account_doors,
+    reading,
+    search_view,
+    marking,
+    add,
+    feeds,
+    feed_changes,
+    folders,
+    opml,
+    rules,
+    searches,
+    bookmarks,
+    highlights,
+    versions,
+    settings,
+    settings_account,
+    settings_apps,
+    settings_published,
+    operator,
+)
 
 
 def register(app: FastAPI) -> None:
     """Put the page's doors on the application."""
-    for part in (assets_out, doors, reading, marking):
+    for part in PARTS:
         app.include_router(part.router)

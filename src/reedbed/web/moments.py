@@ -1,12 +1,14 @@
 """Times for people: a clock for today, a date for the rest, in the zone the browser told."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from fastapi import Request
 
+from reedbed.domain.accounts import Caller
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, rfc3339, to_datetime
+from reedbed.services.preferences import preferences_of
 from reedbed.web.templating import ngettext, translate
 from reedbed.web.views.frame import Moment
 
@@ -17,7 +19,10 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def zone_of(request: Request) -> tzinfo:
-    return _zone(request.cookies.get(ZONE_COOKIE, "")[:64])
+    """The zone the user has chosen, else the one the browser told."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    chosen = preferences_of(caller.user).time_zone if caller else ""
+    return _zone(chosen or request.cookies.get(ZONE_COOKIE, "")[:64])
 
 
 def short_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
@@ -33,6 +38,17 @@ def full_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
     local, today = _local(moment, zone), _local(now, zone)
     day = f"{translate(_DAYS[local.weekday()])} {_date(local, with_year=local.year != today.year)}"
     return Moment(rfc3339(moment), f"{day}, {local:%H:%M}")
+
+
+def coming_moment(moment: Instant, now: Instant, zone: tzinfo) -> str:
+    """For what is to come: `08:50`, `tomorrow 04:00`, `14 May`."""
+    local, today = _local(moment, zone), _local(now, zone)
+    days = (local.date() - today.date()).days
+    if days == 0:
+        return f"{local:%H:%M}"
+    if days == 1:
+        return translate("tomorrow %(time)s", time=f"{local:%H:%M}")
+    return _date(local, with_year=local.year != today.year)
 
 
 def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
@@ -67,7 +83,7 @@ def _local(moment: Instant, zone: tzinfo) -> datetime:
     return to_datetime(moment).astimezone(zone)
 
 
-@cache
+@lru_cache(maxsize=100)
 def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name) if name else UTC

@@ -12,12 +12,14 @@ from reedbed.domain.accounts import Caller
 from reedbed.http.caller import get_runtime, maybe_caller
 from reedbed.http.cookies import SESSION_COOKIE, VISITOR_COOKIE
 from reedbed.http.csrf import form_token
+from reedbed.services.preferences import preferences_of
 from reedbed.web.languages import language_of
 from reedbed.web.templating import render_page, speak
 from reedbed.web.views.frame import LOOK_COOKIE, Frame, Look, Person, Toast
 
 TOAST_COOKIE = "reedbed_toast"
 LONGEST_TOAST = 500
+A_YEAR = 31_536_000
 
 
 def is_htmx(request: Request) -> bool:
@@ -81,6 +83,13 @@ def look_of(request: Request) -> Look:
     return Look.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
 
 
+def set_look(request: Request, response: Response, look: Look) -> None:
+    """Not HttpOnly: the script changes it as the reader chooses."""
+    response.set_cookie(
+        LOOK_COOKIE, look.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
+    )
+
+
 def read_toast(request: Request) -> Toast | None:
     said = request.cookies.get(TOAST_COOKIE)
     if not said:
@@ -101,6 +110,7 @@ def _frame(request: Request, caller: Caller | None, fresh_visitor: str | None, t
         language=language_of(request, caller),
         person=Person(caller.user.email, caller.user.operates) if caller else None,
         toast=toast,
+        open_marks=caller is None or preferences_of(caller.user).open_marks,
     )
 
 

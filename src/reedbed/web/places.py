@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+from reedbed.domain.accounts import User
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.paging import Order
 from reedbed.http.ids import path_id
+from reedbed.services.preferences import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.database import Tx
 from reedbed.web.templating import translate
@@ -28,17 +30,20 @@ class Place:
     query: ViewQuery
     count_key: str = ""
     subscription_id: int | None = None
+    usual: Order = "newest"
+    """The order this user has chosen for lists: an address need not name it."""
 
     def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
-        wanted = order or self.query.order
-        params = {"order": wanted} if wanted != "newest" else {}
-        if cursor:
-            params["cursor"] = cursor
-        return f"{self.address}?{urlencode(params)}" if params else self.address
+        return self._address(self.address, order or self.query.order, cursor)
 
     def entry_address(self, entry_id: int) -> str:
-        order = "" if self.query.order == "newest" else f"?order={self.query.order}"
-        return f"{self.address}/entry/{entry_id}{order}"
+        return self._address(f"{self.address}/entry/{entry_id}", self.query.order)
+
+    def _address(self, path: str, order: str, cursor: str = "") -> str:
+        params = {"order": order} if order != self.usual else {}
+        if cursor:
+            params["cursor"] = cursor
+        return f"{path}?{urlencode(params)}" if params else path
 
     def scope(self) -> tuple[HiddenField, ...]:
         """What the mark-read forms send along."""
@@ -56,7 +61,7 @@ class Place:
         return tuple(HiddenField(name, value) for name, value in fields)
 
 
-def smart_place(name: str, order: str | None) -> Place:
+def smart_place(name: str, order: str | None, usual: Order) -> Place:
     titles = {
         "unread": translate("Unread"),
         "all": translate("All entries"),
@@ -64,32 +69,37 @@ def smart_place(name: str, order: str | None) -> Place:
         "later": translate("Later"),
         "history": translate("Recently read"),
     }
-    return Place(f"/{name}", titles[name], ViewQuery(SMART[name], read_order(order)), count_key=name)
+    query = ViewQuery(SMART[name], read_order(order, usual))
+    return Place(f"/{name}", titles[name], query, count_key=name, usual=usual)
 
 
-async def folder_place(tx: Tx, user_id: int, text: str, order: str | None) -> Place:
+async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
     folder = await folders.get(tx, user_id, path_id(text))
     if folder is None:
         raise NotFound("There is no such folder")
-    query = ViewQuery("unread", read_order(order), folder_id=folder.id)
-    return Place(f"/folder/{folder.id}", folder.name, query, count_key=f"folder:{folder.id}")
+    query = ViewQuery("unread", read_order(order, usual), folder_id=folder.id)
+    return Place(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
 
 
-async def feed_place(tx: Tx, user_id: int, text: str, order: str | None) -> Place:
+async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
     followed = await subscriptions.get(tx, user_id, path_id(text))
     if followed is None:
         raise NotFound("Feed not found")
-    query = ViewQuery("all", read_order(order), feed_id=followed.feed.id)
+    query = ViewQuery("all", read_order(order, usual), feed_id=followed.feed.id)
     key = f"feed:{followed.feed.id}"
-    return Place(f"/feed/{followed.id}", followed.title, query, key, subscription_id=followed.id)
+    return Place(f"/feed/{followed.id}", followed.title, query, key, followed.id, usual)
 
 
-def tag_place(name: str, order: str | None) -> Place:
-    query = ViewQuery("all", read_order(order), tag=name)
-    return Place(f"/tag/{quote(name, safe='')}", name, query, count_key=f"tag:{name}")
+def tag_place(name: str, order: str | None, usual: Order) -> Place:
+    query = ViewQuery("all", read_order(order, usual), tag=name)
+    return Place(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
 
 
-def read_order(order: str | None) -> Order:
+def usual_order(user: User) -> Order:
+    return "oldest" if preferences_of(user).order == "oldest" else "newest"
+
+
+def read_order(order: str | None, usual: Order) -> Order:
     if order not in (None, "", "newest", "oldest"):
         raise Invalid("The order is newest or oldest.", field="order")
-    return order or "newest"
+    return order or usual

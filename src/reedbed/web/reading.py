@@ -18,7 +18,7 @@ from reedbed.store.tags import names as tag_names
 from reedbed.web.articles import build_article
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import is_htmx, look_of, page, see_other
-from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
+from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place, usual_order
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
@@ -48,7 +48,7 @@ async def show_folder(
     cursor: CursorText = None,
 ) -> Response:
     async with runtime.db.read() as tx:
-        place = await folder_place(tx, caller.user_id, text, order)
+        place = await folder_place(tx, caller.user_id, text, order, usual_order(caller.user))
         return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
 
 
@@ -64,7 +64,7 @@ async def show_feed(
     cursor: CursorText = None,
 ) -> Response:
     async with runtime.db.read() as tx:
-        place = await feed_place(tx, caller.user_id, text, order)
+        place = await feed_place(tx, caller.user_id, text, order, usual_order(caller.user))
         return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
 
 
@@ -80,7 +80,8 @@ async def show_tag(
     cursor: CursorText = None,
 ) -> Response:
     async with runtime.db.read() as tx:
-        return await _show(request, runtime, tx, caller.user_id, tag_place(name, order), entry_id, cursor)
+        place = tag_place(name, order, usual_order(caller.user))
+        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
 
 
 @router.get("/unread")
@@ -103,7 +104,8 @@ async def show_smart(
 ) -> Response:
     name = request.url.path.split("/")[1]
     async with runtime.db.read() as tx:
-        return await _show(request, runtime, tx, caller.user_id, smart_place(name, order), entry_id, cursor)
+        place = smart_place(name, order, usual_order(caller.user))
+        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
 
 
 @router.get("/entry/{entry_id}")
@@ -165,7 +167,7 @@ async def _list(
     found = await entries.page(tx, user_id, place.query, start, PAGE_SIZE)
     if found is None:
         raise NotFound("There is no such list.")
-    followed = await _feeds(tx, user_id)
+    followed = await feeds_by_id(tx, user_id)
     maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
     return maker.make(found, count=count, current=current, after=start.sort_at if start else None)
 
@@ -185,19 +187,23 @@ async def read_article(
     entry_id: int,
     *,
     place: Place | None,
+    neighbours: bool = True,
     show_full: bool = False,
     full_failed: str = "",
 ) -> Article:
+    """`neighbours`: whether the entries around it are those of the place's own list."""
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound("There is no such entry.")
-    followed = await _feeds(tx, user_id)
+    followed = await feeds_by_id(tx, user_id)
     now, zone = runtime.now(), zone_of(request)
     kept = [
         Highlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
         for one in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
     ]
-    around = (None, None) if is_htmx(request) or place is None else await _around(tx, user_id, place, entry)
+    around: tuple[EntryRow | None, EntryRow | None] = (None, None)
+    if place is not None and neighbours and not is_htmx(request):
+        around = await _around(tx, user_id, place, entry)
     return build_article(
         entry,
         followed.get(entry.row.feed_id),
@@ -228,5 +234,5 @@ def _first(found: EntryPage | None) -> EntryRow | None:
     return found.rows[0] if found and found.rows else None
 
 
-async def _feeds(tx: Tx, user_id: int) -> dict[int, ShelfFeed]:
+async def feeds_by_id(tx: Tx, user_id: int) -> dict[int, ShelfFeed]:
     return {one.feed_id: one for one in await shelf.feeds_of(tx, user_id)}

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from itertools import groupby
 
+from markupsafe import Markup
+
 from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.paging import decode_cursor, encode_cursor
 from reedbed.domain.shelf import ShelfFeed
@@ -66,12 +68,12 @@ class ListMaker:
         return Row(
             id=row.id,
             url=self._place.entry_address(row.id),
-            title=row.title or translate("Without a title"),
+            title=self._title(row),
             feed_id=row.feed_id,
             source=source,
             mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
             when=short_moment(row.sort_at, self._now, self._zone),
-            text=row.summary,
+            text=self._text(row),
             language=row.language or "",
             picture=row.image if row.image and row.image.startswith("https:") else "",
             unread=not row.states.read,
@@ -79,6 +81,12 @@ class ListMaker:
             later=row.states.later,
             current=row.id == current,
         )
+
+    def _title(self, row: EntryRow) -> str | Markup:
+        return row.title or translate("Without a title")
+
+    def _text(self, row: EntryRow) -> str | Markup:
+        return row.summary
 
     def _more(self, page: EntryPage) -> str:
         if page.next is None:

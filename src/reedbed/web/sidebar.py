@@ -8,7 +8,7 @@ from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
-from reedbed.store import folders, shelf
+from reedbed.store import folders, searches, shelf
 from reedbed.store.counts import counts as count_all
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
@@ -26,14 +26,20 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
     rows = await folders.of_user(tx, user_id)
     followed = await shelf.feeds_of(tx, user_id)
     checked = await shelf.last_check(tx, user_id)
+    kept = await searches.of_user(tx, user_id)
     inside = _by_folder(_shown(followed))
     return Sidebar(
         smart=_smart(counted, here),
         folders=tuple(_folder(node, inside, counted, here, look) for node in build_tree(rows)),
         feeds=tuple(_feed(one, here) for one in inside[None]),
-        kept=tuple(
-            _link(f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here)
-            for tag in counted.tags
+        kept=(
+            *(_link(f"saved:{one.id}", f"/saved/{one.id}", one.name, "search", 0, here) for one in kept),
+            *(
+                _link(
+                    f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here
+                )
+                for tag in counted.tags
+            ),
         ),
         unread=Count(counted.unread),
         checked=translate("Checked %(when)s", when=ago(checked, now)) if checked else "",

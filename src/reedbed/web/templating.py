@@ -46,6 +46,12 @@ def environment() -> Environment:
 
 
 @cache
+def languages() -> tuple[str, ...]:
+    """English, and the others that have a catalogue."""
+    return ("en", *(code for code in LANGUAGES if (FOLDER / "locale" / code).is_dir() and code != "en"))
+
+
+@cache
 def _catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("reedbed", FOLDER / "locale", [language], fallback=True)
 

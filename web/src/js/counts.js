@@ -18,14 +18,13 @@ export async function refreshCounts() {
   showAll(await json("/api/v1/counts"));
 }
 
-/** `{total, subscriptions: {id: n}, folders: {id: n}, tags: {name: n}}`; what is not named stays as it is. */
-export function showAll(counts) {
-  if (counts.total !== undefined) show("unread", counts.total);
-  if (counts.later !== undefined) show("later", counts.later);
-  showGroup("feed", counts.subscriptions);
+/** What `/api/v1/counts` answers: `{all, later, feeds: {id: n}, folders: {id: n}, tags: {name: n}}`. */
+function showAll(counts) {
+  show("unread", counts.all);
+  show("later", counts.later);
+  showGroup("feed", counts.feeds);
   showGroup("folder", counts.folders);
   showGroup("tag", counts.tags);
-  showGroup("saved", counts.searches);
 }
 
 export function foldersOf(key) {
@@ -39,7 +38,6 @@ export function foldersOf(key) {
 }
 
 function showGroup(kind, group) {
-  if (!group) return;
   for (const element of document.querySelectorAll(`#tree [data-count^="${kind}:"]`)) {
     const name = element.dataset.count.slice(kind.length + 1);
     show(element.dataset.count, group[name] ?? 0);

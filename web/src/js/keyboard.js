@@ -18,8 +18,6 @@ const GO = {
   f: "/feeds",
   h: "/highlights",
   b: "/bookmarks",
-  t: "/stories",
-  d: "/digests",
   ",": "/settings/look",
 };
 const PATIENCE = 1500;

@@ -1,10 +1,11 @@
 // News from the server: counts, other devices' marks, new entries. They are announced and never push the list.
 import { announce } from "./announce.js";
-import { foldersOf, refreshCounts, showAll } from "./counts.js";
+import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
 import { show } from "./marks.js";
+import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
-import { sayCount } from "./words.js";
+import { say, sayCount } from "./words.js";
 
 const address = document.body.dataset.live;
 const MINUTE = 60_000;
@@ -25,12 +26,14 @@ function listen() {
 }
 
 const HEARD = {
-  counts: showAll,
+  counts: () => refreshCountsSoon(),
   new_entry: noteNew,
   state_changed: noteState,
   entry_updated: noteUpdate,
   progress: noteProgress,
-  resync: () => refreshCounts().catch(() => {}),
+  subscriptions: () => refreshFeedsSoon(),
+  notice: noteNotice,
+  resync: () => refreshCountsSoon(),
 };
 
 function parsed(event) {
@@ -54,11 +57,12 @@ function quiet() {
   stream = null;
 }
 
-function noteNew(entry) {
+/** `{feed_id, ids}`: the page is told how many there are, never what is in them. */
+function noteNew(news) {
   refreshCountsSoon();
-  noteProgress();
-  if (!concernsView(entry)) return;
-  fresh += entry.count ?? 1;
+  refreshFeedsSoon();
+  if (!concernsView(String(news.feed_id ?? ""))) return;
+  fresh += news.ids?.length || 1;
   const line = document.getElementById("fresh");
   if (!line) return;
   line.hidden = false;
@@ -69,27 +73,49 @@ function noteNew(entry) {
   }
 }
 
-function concernsView(entry) {
+function concernsView(feed) {
   const view = document.getElementById("app")?.dataset.viewUrl ?? "";
-  const feed = entry.subscription_id;
   if (view === "/unread" || view === "/all") return true;
-  if (view.startsWith("/feed/")) return view === `/feed/${feed}`;
+  const link = document.querySelector(`#tree [data-count="feed:${CSS.escape(feed)}"]`)?.closest("a");
+  if (view.startsWith("/feed/")) return link?.getAttribute("href") === view;
   return view.startsWith("/folder/") && foldersOf(`feed:${feed}`).includes(view.slice(8));
 }
 
+/** `{ids, read?, starred?, later?}`; about very many entries the server names none. */
 function noteState(state) {
-  for (const id of state.ids ?? [state.id]) {
+  for (const id of state.ids ?? []) {
     for (const what of ["read", "starred", "later"])
       if (typeof state[what] === "boolean") show(id, what, state[what]);
   }
 }
 
-function noteUpdate(entry) {
-  if (String(entry.id) === document.querySelector("#article .read")?.dataset.entry)
-    htmx.trigger(document.body, "summaryReady");
+function noteUpdate(news) {
+  const open = document.querySelector("#article .read")?.dataset.entry;
+  if (open && (news.ids ?? []).map(String).includes(open)) htmx.trigger(document.body, "summaryReady");
 }
 
-const noteProgress = settled(1500, () => {
+/** `{rule: {name}, entries: [{id, title}]}`: a rule of the reader's own has met something. */
+function noteNotice({ rule, entries }) {
+  if (!rule || !entries?.length) return;
+  const [{ id, title }] = entries;
+  showToast(`${rule.name}: ${title}`, { label: say("show"), act: () => location.assign(`/entry/${id}`) });
+}
+
+function noteProgress(progress) {
+  if (progress.what === "opml") showImport(progress);
+  else refreshFeedsSoon();
+}
+
+function showImport({ done, total }) {
+  const place = document.getElementById("import");
+  if (!place || !document.querySelector("#drop.htmx-request")) return;
+  const bar = place.querySelector("progress") ?? place.appendChild(document.createElement("progress"));
+  bar.max = total || 1;
+  bar.value = done;
+  bar.setAttribute("aria-label", `${done} / ${total}`);
+}
+
+const refreshFeedsSoon = settled(1500, () => {
   const list = document.getElementById("feed-list-container");
   if (list && !list.querySelector(".feed-edit > *, details[open], :focus"))
     htmx.trigger(document.body, "refreshFeedList");

@@ -59,6 +59,7 @@ document.addEventListener(
     event.preventDefault();
     event.stopImmediatePropagation();
     dialog.querySelector("h2").textContent = form.dataset.ask;
+    dialog.returnValue = ""; // else Escape would repeat the last answer
     dialog.showModal();
     dialog.addEventListener("close", () => answer(form, event.submitter, dialog.returnValue), { once: true });
   },
@@ -69,6 +70,7 @@ function answer(form, submitter, given) {
   if (given !== "yes") return;
   form.dataset.asked = "yes";
   form.requestSubmit(submitter);
+  delete form.dataset.asked;
 }
 
 // Folded folders and the sidebar's scroll are remembered.

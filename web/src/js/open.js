@@ -86,7 +86,8 @@ function present(html) {
 
 /** The open entry is read, the acts that need one are offered, and other modules may look at the text. */
 function noteOpened(read) {
-  if (read.hasAttribute("data-unread")) mark(read.dataset.entry, "read", true, { quiet: true });
+  const marks = !("keepUnread" in document.body.dataset);
+  if (marks && read.hasAttribute("data-unread")) mark(read.dataset.entry, "read", true, { quiet: true });
   for (const button of document.querySelectorAll("#list-bar [data-needs-entry]")) {
     button.disabled = false;
     button.value = read.dataset.entry;
@@ -131,7 +132,7 @@ const ACTS = {
   list: () =>
     history.state?.entry
       ? history.back()
-      : (history.pushState(null, "", app.dataset.viewUrl), closeArticle()),
+      : (history.pushState(null, "", app.dataset.viewUrl + location.search), closeArticle()),
   nav: () => (history.pushState(null, "", "?pane=nav"), showPane("nav")),
 };
 document.addEventListener("click", (event) => {

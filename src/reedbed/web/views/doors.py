@@ -39,6 +39,7 @@ class RegisterPage:
     invite_only: bool = False
     privacy: str = ""
     sent: bool = False
+    notice: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -55,6 +56,12 @@ class ResetPage:
     token: str
     valid: bool = True
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPage:
+    token: str
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)

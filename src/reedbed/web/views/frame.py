@@ -1,8 +1,9 @@
 """What every page carries whatever it shows: the person, the look, the token, the messages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 LOOK_COOKIE: Final = "reedbed_look"
 
@@ -52,7 +53,15 @@ class Look:
     @classmethod
     def from_cookie(cls, value: str) -> Self:
         """Read the cookie the page writes; whatever is not a known choice is left at its default."""
-        chosen = dict(parse_qsl(value[:2000], max_num_fields=20))
+        plain = value[:2000] if "=" in value else unquote(value[:6000])  # the script encodes it once more
+        try:
+            chosen = dict(parse_qsl(plain, max_num_fields=20))
+        except ValueError:
+            chosen = {}
+        return cls.from_choices(chosen)
+
+    @classmethod
+    def from_choices(cls, chosen: Mapping[str, str]) -> Self:
         return cls(
             theme=_one_of("theme", chosen),
             font=_one_of("font", chosen),
@@ -64,6 +73,25 @@ class Look:
             scroll_marks=chosen.get("scroll") == "marks",
             folded=frozenset(chosen.get("folded", "").split(".")) - {""},
         )
+
+    def choices(self) -> dict[str, str]:
+        """What `from_choices` reads."""
+        chosen = {
+            "theme": self.theme,
+            "font": self.font,
+            "size": self.size,
+            "width": self.width,
+            "density": self.density,
+            "side": str(self.side or ""),
+            "list": str(self.list or ""),
+            "scroll": "marks" if self.scroll_marks else "",
+            "folded": ".".join(sorted(self.folded)),
+        }
+        return {name: value for name, value in chosen.items() if value}
+
+    def to_cookie(self) -> str:
+        """Written as the script writes it."""
+        return quote(urlencode(self.choices()), safe="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +128,8 @@ class Frame:
     person: Person | None = None
     toast: Toast | None = None
     banner: Banner | None = None
+    open_marks: bool = True
+    """Opening an entry marks it read."""
     newest: str = ""
     """The newest event the page already reflects, where the live stream begins."""
 
@@ -146,7 +176,7 @@ def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
     return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)
 
 
-def _one_of(name: str, chosen: dict[str, str]) -> str:
+def _one_of(name: str, chosen: Mapping[str, str]) -> str:
     known = _CHOICES[name]
     value = chosen.get(name, known[0])
     return value if value in known else known[0]

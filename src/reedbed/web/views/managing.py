@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from reedbed.web.views.frame import NOTHING, Choice, Count, FeedMark, Moment, Pages
+from reedbed.web.views.frame import Choice, Count, FeedMark, Moment, Pages
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
     title: str
-    when: Moment
+    when: Moment | None
     language: str = ""
 
 
@@ -36,22 +36,30 @@ class FoundFeed:
 
 @dataclass(frozen=True, slots=True)
 class ImportLine:
-    line: int
+    """A line of the file that could not be followed."""
+
     name: str
-    outcome: str
-    """added, known or refused"""
+    address: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    id: str
+    """How an import ended; while it runs, the live stream moves the bar."""
+
     name: str
     done: Count
     total: Count
-    running: bool = True
     report: str = ""
     lines: tuple[ImportLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    url: str
+    name: str
+    about: str
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +70,12 @@ class AddPage:
     folders: tuple[Choice, ...] = ()
     hits_url: str = ""
     """The search view for words that are no address."""
-    hits: Count = NOTHING
+    hits: str = ""
+    followed: tuple[OtherFeed, ...] = ()
+    """Feeds the reader has already, whose names hold these words."""
+    samples: tuple[Sample, ...] = ()
     progress: ImportProgress | None = None
+    import_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,8 @@ class FeedLine:
     why: str
     act_url: str = ""
     act: str = ""
+    act_by_link: bool = False
+    """The act is a page to go to, not a change to send."""
     language: str = ""
     paused: bool = False
 
@@ -91,22 +105,29 @@ class FeedList:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedsPage:
-    search: str
-    statuses: tuple[Choice, ...]
-    feeds: FeedList | None = None
-    """None: the list is asked for by the page itself."""
-    error: str = ""
-    digest: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class FeedForm:
     """Errors of the add and edit forms; the texts are the contract's own."""
 
     name_error: str = ""
     url_error: str = ""
     general_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsPage:
+    search: str
+    statuses: tuple[Choice, ...]
+    feeds: FeedList | None = None
+    """None: the list is asked for by the page itself."""
+    list_url: str = "/feeds"
+    """The same list as a page of its own."""
+    start_url: str = "/feeds"
+    """What the page asks for, together with the filters of its form."""
+    error: str = ""
+    digest: bool = False
+    add_name: str = ""
+    add_url: str = ""
+    add_errors: FeedForm = field(default_factory=FeedForm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +161,8 @@ class FoldersPage:
     folders: tuple[FolderLine, ...]
     name: str = ""
     error: str = ""
+    trouble: str = ""
+    """What could not be done to a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +191,19 @@ class DryRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ConditionLine:
+    fields: tuple[Choice, ...]
+    operators: tuple[Choice, ...]
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RuleForm:
     id: int | None = None
     name: str = ""
-    query: str = ""
+    joins: tuple[Choice, ...] = ()
+    conditions: tuple[ConditionLine, ...] = ()
+    """With empty ones to fill; those left empty are not sent on."""
     actions: tuple[Choice, ...] = ()
     tag: str = ""
     webhook: str = ""
@@ -191,7 +223,7 @@ class SearchLine:
     url: str
     name: str
     query: str
-    unread: Count
+    unread: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +251,6 @@ class BookmarkLine:
 class BookmarksPage:
     bookmarks: tuple[BookmarkLine, ...]
     pages: Pages
-    url: str = ""
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

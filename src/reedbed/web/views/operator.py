@@ -50,9 +50,10 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class CleanUp:
+class Event:
     when: str
-    text: str
+    what: str
+    who: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +73,5 @@ class OperatorPage:
     plots: tuple[Plot, ...]
     troubled: tuple[TroubledFeed, ...]
     jobs: tuple[Job, ...]
-    cleanups: tuple[CleanUp, ...] = ()
     members: tuple[Member, ...] = ()
+    events: tuple[Event, ...] = ()

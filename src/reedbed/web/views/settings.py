@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from reedbed.web.views.frame import Choice, Moment
-from reedbed.web.views.managing import ImportProgress
 
 Section = TypeVar("Section", covariant=True)
 
@@ -31,11 +30,9 @@ class LookSettings:
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
     orders: tuple[Choice, ...]
-    summary_languages: tuple[Choice, ...]
+    time_zones: tuple[Choice, ...]
     scroll_marks: bool = False
     open_marks: bool = True
-    proxy_images: bool = True
-    time_zones: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,14 @@ class TokensSettings:
 class PublishedFeed:
     id: int
     name: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedAddress:
+    """Shown once: only a hash of it is kept."""
+
+    name: str
     atom_url: str
     json_url: str
 
@@ -112,12 +117,13 @@ class PublishedFeed:
 class PublishedSettings:
     feeds: tuple[PublishedFeed, ...]
     views: tuple[Choice, ...]
+    made: PublishedAddress | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class DataSettings:
-    progress: ImportProgress | None = None
-    error: str = ""
+class NoSettings:
+    """A section that only shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +131,5 @@ class SettingsPage(Generic[Section]):
     title: str
     sections: tuple[Choice, ...]
     section: Section
+    elsewhere: tuple[Choice, ...] = ()
+    """Pages that are no settings but are looked for here."""

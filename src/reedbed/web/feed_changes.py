@@ -1,0 +1,295 @@
+"""Changes of what one follows. htmx gets 204 and a trigger, or the errors for a place of their own;
+a plain form goes back to where it came from, with what was typed."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
+
+import structlog
+from fastapi import APIRouter, Form, Request, Response
+from starlette.datastructures import FormData
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
+from reedbed.domain.same import SAME, Same
+from reedbed.domain.subscriptions import Subscription
+from reedbed.domain.urls import feed_address, feed_name
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.errors import status_of
+from reedbed.http.ids import IdPath, path_id
+from reedbed.http.limits import RefreshLimit
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions import (
+    NO_SUCH,
+    Change,
+    Wish,
+    change_subscription,
+    refresh_subscription,
+    subscribe,
+    unsubscribe,
+)
+from reedbed.store import subscriptions
+from reedbed.web.add import show_refused
+from reedbed.web.feed_pages import Wanted, read_edit, read_page
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.shell import app_page
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Toast
+from reedbed.web.views.managing import FeedForm
+
+log = structlog.get_logger()
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+REFRESH_LIST = {"HX-Trigger": "refreshFeedList"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    status: int
+    errors: FeedForm
+
+
+@router.post("/feeds")
+async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    form = await request.form()
+    name, url, next_ = _text(form, "name"), _text(form, "url") or "", _text(form, "next") or "/feeds"
+    made = _misspelt(name, url) or await _attempt(
+        subscribe(runtime, caller.user_id, Wish(url, _folder(form), name)),
+        "Failed to add feed. Please try again.",
+    )
+    if isinstance(made, Subscription):
+        if is_htmx(request):
+            return Response(status_code=204, headers=REFRESH_LIST)
+        toast = Toast(translate("You follow %(name)s now.", name=made.title))
+        return see_other(request, _after_adding(next_, made), toast=toast)
+    if is_htmx(request):
+        return await _errors(request, made, "#feed-add-form-errors")
+    if next_.startswith("/add"):
+        return await show_refused(request, runtime, caller, url, _first(made.errors), made.status)
+    shown = await read_page(request, runtime, caller.user_id, Wanted())
+    shown = replace(shown, add_name=name or "", add_url=url, add_errors=made.errors)
+    return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=made.status)
+
+
+@router.patch("/feeds/{subscription_id}")
+@router.post("/feeds/{subscription_id}")
+async def change_feed(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
+) -> Response:
+    form = await request.form()
+    name, url = _text(form, "name"), _text(form, "url")
+    changed = _misspelt(name, url) or await _attempt(
+        _change(runtime, caller.user_id, subscription_id, form), "Failed to update feed"
+    )
+    if isinstance(changed, Subscription):
+        if is_htmx(request):
+            return Response(status_code=204, headers=REFRESH_LIST)
+        return see_other(request, _after_editing(form), toast=Toast(translate("Saved.")))
+    if is_htmx(request):
+        return await _errors(request, changed, f"#feed-edit-form-errors-{subscription_id}")
+    return await _edit_again(request, runtime, caller, subscription_id, form, changed)
+
+
+@router.delete("/feeds/{subscription_id}")
+@router.post("/feeds/{subscription_id}/delete")
+async def leave_feed(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
+) -> Response:
+    left = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
+    if isinstance(left, Trouble):
+        if is_htmx(request):
+            return await _errors(request, left, f"#feed-item-{subscription_id}-errors")
+        raise NotFound(NO_SUCH) if left.status == 404 else ReedbedError(_first(left.errors))
+    if is_htmx(request):
+        return Response(status_code=204, headers=REFRESH_LIST)
+    toast = Toast(translate("Unsubscribed. Follow it again and what you read is still marked."))
+    return see_other(request, _after_editing(await request.form()), toast=toast)
+
+
+@router.post("/feeds/{subscription_id}/pause")
+async def pause_feed(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    subscription_id: IdPath,
+    value: Annotated[bool, Form()],
+    next: Text = "/feeds",
+) -> Response:
+    changed = await change_subscription(runtime, caller.user_id, subscription_id, Change(paused=value))
+    if is_htmx(request):
+        return Response(status_code=204, headers=REFRESH_LIST)
+    said = (
+        translate("%(name)s is paused.", name=changed.title)
+        if value
+        else translate("%(name)s is looked at again.", name=changed.title)
+    )
+    return see_other(request, next, toast=Toast(said))
+
+
+@router.post("/feeds/{subscription_id}/refresh")
+async def refresh_feed(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    subscription_id: IdPath,
+    _: RefreshLimit,
+    next: Text = "/feeds",
+) -> Response:
+    asked = await refresh_subscription(runtime, caller.user_id, subscription_id)
+    if is_htmx(request):
+        return Response(status_code=204, headers=REFRESH_LIST)
+    said = (
+        translate("Looking at it now.")
+        if asked
+        else translate("The site has asked to be left alone for a while, or the operator has turned it off.")
+    )
+    return see_other(request, next, toast=Toast(said))
+
+
+T = TypeVar("T")
+
+
+async def _attempt(work: Awaitable[T], otherwise: str) -> T | Trouble:
+    """What the form's contract answers for each way it can go wrong; `otherwise` for the unforeseen."""
+    try:
+        return await work
+    except (Invalid, Conflict) as error:
+        return Trouble(status_of(error), _by_field(error.field, error.message))
+    except NotFound as error:
+        return Trouble(404, FeedForm(general_error=error.message))
+    except ReedbedError:
+        raise
+    except Exception:
+        log.exception("a change of a subscription failed")
+        return Trouble(500, FeedForm(general_error=otherwise))
+
+
+async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: FormData) -> Subscription:
+    async with runtime.db.read() as tx:
+        current = await subscriptions.get(tx, user_id, subscription_id)
+    if current is None:
+        raise NotFound(NO_SUCH)
+    name, url, interval = _text(form, "name"), _text(form, "url"), _text(form, "interval")
+    change = Change(
+        title=SAME if name is None or name.strip() == current.title else name,
+        folder_id=_folder(form) if "folder_id" in form else SAME,
+        url=SAME if url is None else url,
+        paused=_flag(form, "paused"),
+        interval=SAME if interval is None else _milliseconds(interval),
+        full_text=_full_text(form, current.full_text),
+        notify=_flag(form, "notify"),
+    )
+    return await change_subscription(runtime, user_id, subscription_id, change)
+
+
+async def _edit_again(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    subscription_id: int,
+    form: FormData,
+    trouble: Trouble,
+) -> Response:
+    shown = await read_edit(request, runtime, caller.user_id, subscription_id)
+    if shown is None:
+        raise NotFound(NO_SUCH)
+    typed = replace(
+        shown,
+        name=_text(form, "name") or "",
+        url=_text(form, "url") or "",
+        errors=trouble.errors,
+        folders=tuple(replace(one, chosen=one.value == _text(form, "folder_id")) for one in shown.folders),
+        intervals=tuple(replace(one, chosen=one.value == _text(form, "interval")) for one in shown.intervals),
+        paused=_flag(form, "paused") is True,
+        full_text=_flag(form, "full_text") is True,
+        notify=_flag(form, "notify") is True,
+    )
+    return await app_page(request, runtime, caller, "manage/feed_edit.html", typed, status=trouble.status)
+
+
+async def _errors(request: Request, trouble: Trouble, place: str) -> Response:
+    return await page(
+        request,
+        "manage/feed_errors.html",
+        None,
+        status=trouble.status,
+        headers={"HX-Retarget": place, "HX-Reswap": "innerHTML"},
+        errors=trouble.errors,
+    )
+
+
+def _misspelt(name: str | None, url: str | None) -> Trouble | None:
+    """Both fields are looked at before anything is done, so that both errors are told at once."""
+    found = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(feed_address, url))
+    return None if found == FeedForm() else Trouble(400, found)
+
+
+def _error_of(check: Callable[[str], str], text: str | None) -> str:
+    if text is None:
+        return ""
+    try:
+        check(text)
+    except Invalid as error:
+        return error.message
+    return ""
+
+
+def _by_field(field: str | None, message: str) -> FeedForm:
+    match field:
+        case "name":
+            return FeedForm(name_error=message)
+        case "url":
+            return FeedForm(url_error=message)
+        case _:
+            return FeedForm(general_error=message)
+
+
+def _first(errors: FeedForm) -> str:
+    return errors.name_error or errors.url_error or errors.general_error
+
+
+def _after_adding(next_: str, made: Subscription) -> str:
+    """From looking at one feed to the feed itself; from a list of several, back to the list."""
+    return f"/feed/{made.id}" if next_.startswith("/add") and "start=" not in next_ else next_
+
+
+def _after_editing(form: FormData) -> str:
+    """The page of the form is no place to come back to: the subscription may have another id now."""
+    next_ = _text(form, "next") or "/feeds"
+    return "/feeds" if next_.startswith("/feeds/") else next_
+
+
+def _text(form: FormData, name: str) -> str | None:
+    """The last one: a box that is ticked comes after its hidden twin."""
+    values = form.getlist(name)
+    return values[-1] if values and isinstance(values[-1], str) else None
+
+
+def _flag(form: FormData, name: str) -> bool | Same:
+    value = _text(form, name)
+    return SAME if value is None else value == "true"
+
+
+def _full_text(form: FormData, current: str) -> str | Same:
+    """The box knows two of the three modes; unticked, `never` stays `never`."""
+    match _flag(form, "full_text"):
+        case True:
+            return "always"
+        case False if current == "always":
+            return "auto"
+        case _:
+            return SAME
+
+
+def _folder(form: FormData) -> int | None:
+    text = _text(form, "folder_id")
+    return path_id(text) if text else None
+
+
+def _milliseconds(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise Invalid("The interval must be between 15 minutes and 24 hours", field="interval")
+    return int(text)

@@ -1,0 +1,183 @@
+"""What the pages about feeds show: the filtered list, the filters, the form of one feed."""
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from urllib.parse import urlencode
+
+from fastapi import Request
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.folders import FolderNode, FolderRow, build_tree
+from reedbed.domain.schedule import spell_span
+from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
+from reedbed.domain.times import HOUR, MINUTE
+from reedbed.services.runtime import Runtime
+from reedbed.store import feed_status, folders, subscriptions
+from reedbed.store.database import Tx
+from reedbed.web.feed_lines import LineMaker
+from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.sidebar import icon_address
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
+from reedbed.web.views.managing import FeedEdit, FeedList, FeedsPage
+
+PAGE_SIZE = 20
+LONGEST_SEARCH = 255
+INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The filters as the address gives them."""
+
+    search: str = ""
+    status: str = "all"
+    page: int = 1
+
+    def address(self, *, status: str | None = None, page: int = 1) -> str:
+        wanted = {"search": self.search, "status": status or self.status, "page": str(page)}
+        plain = {"search": "", "status": "all", "page": "1"}
+        changed = {name: value for name, value in wanted.items() if value != plain[name]}
+        return f"/feeds?{urlencode(changed)}" if changed else "/feeds"
+
+    def filter(self) -> SubscriptionFilter:
+        return SubscriptionFilter(self.search, self.status)
+
+
+def read_wanted(request: Request) -> Wanted:
+    params = request.query_params
+    search, status = params.get("search", "").strip(), params.get("status") or "all"
+    page = params.get("page") or "1"
+    whole = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
+    if not whole or status not in STATUS_FILTERS or len(search) > LONGEST_SEARCH or "\x00" in search:
+        raise Invalid("Invalid query parameters")
+    return Wanted(search, status, int(page))
+
+
+async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, wanted: Wanted) -> FeedList:
+    total = await subscriptions.how_many(tx, user_id, wanted.filter())
+    offset = (wanted.page - 1) * PAGE_SIZE
+    found = await subscriptions.page(tx, user_id, wanted.filter(), limit=PAGE_SIZE, offset=offset)
+    lines = LineMaker(runtime.now(), zone_of(request)).lines(found)
+    return FeedList(lines, _pages(wanted, offset, len(lines), total), _empty(wanted))
+
+
+async def read_statuses(tx: Tx, user_id: int, wanted: Wanted) -> tuple[Choice, ...]:
+    counted = await feed_status.of_user(tx, user_id)
+    total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
+    named = (
+        ("all", translate("All"), total),
+        ("working", translate("Working"), working),
+        ("pending", translate("Pending"), pending),
+        ("error", translate("Error"), total - working - pending),
+    )
+    return tuple(
+        Choice(value, name, value == wanted.status, wanted.address(status=value), Count(count))
+        for value, name, count in named
+    )
+
+
+async def read_page(
+    request: Request, runtime: Runtime, user_id: int, wanted: Wanted, *, with_list: bool = True
+) -> FeedsPage:
+    async with runtime.db.read() as tx:
+        statuses = await read_statuses(tx, user_id, wanted)
+        listed = await read_list(request, runtime, tx, user_id, wanted) if with_list else None
+    return FeedsPage(
+        wanted.search,
+        statuses,
+        listed,
+        list_url=wanted.address(page=wanted.page),
+        start_url=f"/feeds?page={wanted.page}" if wanted.page > 1 else "/feeds",
+    )
+
+
+def edit_form(request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow]) -> FeedEdit:
+    return FeedEdit(
+        id=one.id,
+        name=one.title,
+        url=one.url,
+        mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),
+        folders=folder_choices(rows, one.folder_id),
+        intervals=interval_choices(one.interval),
+        paused=one.paused,
+        full_text=one.full_text == "always",
+        notify=one.notify,
+        facts=_facts(request, runtime, one),
+    )
+
+
+async def read_edit(
+    request: Request, runtime: Runtime, user_id: int, subscription_id: int
+) -> FeedEdit | None:
+    async with runtime.db.read() as tx:
+        one = await subscriptions.get(tx, user_id, subscription_id)
+        rows = await folders.of_user(tx, user_id)
+    return None if one is None else edit_form(request, runtime, one, rows)
+
+
+def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[Choice, ...]:
+    """Every folder under its full way down; the first choice is none."""
+    return (
+        Choice("", translate("No folder"), chosen is None),
+        *(
+            Choice(str(id_), name, id_ == chosen)
+            for node in build_tree(rows)
+            for id_, name in _ways(node, "")
+        ),
+    )
+
+
+def interval_choices(chosen: int | None) -> tuple[Choice, ...]:
+    spans = sorted({*INTERVALS, *((chosen,) if chosen else ())})
+    return (
+        Choice("", translate("In its own rhythm"), chosen is None),
+        *(
+            Choice(str(span), translate("Every %(span)s", span=spell_span(span)), span == chosen)
+            for span in spans
+        ),
+    )
+
+
+def _ways(node: FolderNode, above: str) -> list[tuple[int, str]]:
+    name = f"{above}{node.name}"
+    inner = [way for child in node.children for way in _ways(child, f"{name} / ")]
+    return [(node.id, name), *inner]
+
+
+def _pages(wanted: Wanted, offset: int, shown: int, total: int) -> Pages:
+    end = offset + shown
+    return Pages(
+        first=Count(offset + 1 if shown else 0),
+        last=Count(end if shown else 0),
+        total=Count(total),
+        previous_url=wanted.address(page=wanted.page - 1) if wanted.page > 1 else "",
+        next_url=wanted.address(page=wanted.page + 1) if shown and end < total else "",
+    )
+
+
+def _empty(wanted: Wanted) -> str:
+    if wanted.page > 1:
+        return translate("This page is empty.")
+    if wanted.search or wanted.status != "all":
+        return translate("No feed fits. Take the filter away to see all.")
+    return translate("Nothing followed yet. Add a site you like.")
+
+
+def _facts(request: Request, runtime: Runtime, one: Subscription) -> tuple[tuple[str, str], ...]:
+    state, now, zone = one.feed.state, runtime.now(), zone_of(request)
+    facts = [
+        (translate("Site"), one.feed.site_url or ""),
+        (translate("Address that is read"), one.feed.url if one.feed.url != one.url else ""),
+        (translate("About itself"), one.feed.description or ""),
+        (translate("Followed since"), full_moment(one.subscribed_at, now, zone).words),
+        (translate("Last checked"), _moment(state.last_checked_at, now, zone)),
+        (translate("Last good answer"), _moment(state.last_success_at, now, zone)),
+        (translate("Last trouble"), state.last_error or ""),
+        (translate("Next look"), LineMaker(now, zone).lines([one])[0].why),
+    ]
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _moment(moment: int | None, now: int, zone: tzinfo) -> str:
+    return "" if moment is None else full_moment(moment, now, zone).words

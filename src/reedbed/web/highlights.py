@@ -1,0 +1,110 @@
+"""Highlights: made on an entry, given notes, removed, and all of them on a page."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.highlights import Highlight
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.services.highlights import change_note, create_highlight, delete_highlight, get_highlight
+from reedbed.services.runtime import Runtime
+from reedbed.store import entries, highlights
+from reedbed.web.moments import full_moment, short_moment, zone_of
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.shell import KeysetPage, app_page
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Toast
+from reedbed.web.views.managing import HighlightLine, HighlightsPage
+from reedbed.web.views.reading import Highlight as ShownHighlight
+from reedbed.web.views.reading import HighlightsAnswer
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+PAGE_SIZE = 50
+MOST_OF_ENTRY = 200
+
+
+@router.get("/highlights")
+async def show_highlights(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    here = KeysetPage.of(request.query_params, PAGE_SIZE)
+    async with runtime.db.read() as tx:
+        total = await highlights.count(tx, caller.user_id)
+        found = await highlights.newest(tx, caller.user_id, before=here.before, limit=PAGE_SIZE + 1)
+    shown = found[:PAGE_SIZE]
+    last = shown[-1].id if len(found) > PAGE_SIZE else None
+    lines = tuple(_line(request, runtime, one) for one in shown)
+    view = HighlightsPage(lines, here.pages("/highlights", len(lines), total, last))
+    return await app_page(request, runtime, caller, "manage/highlights.html", view)
+
+
+@router.post("/entry/{entry_id}/highlights")
+async def make_highlight(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_id: IdPath,
+    quote: Text = "",
+    before: Text = "",
+    after: Text = "",
+    next: Text = "/",
+) -> Response:
+    await create_highlight(runtime, caller.user_id, entry_id, quote, prefix=before, suffix=after)
+    return await _answer(request, runtime, caller, entry_id, next)
+
+
+@router.post("/highlights/{highlight_id}")
+async def change_highlight(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    highlight_id: IdPath,
+    note: Text = "",
+    removed: Annotated[bool, Form()] = False,
+    next: Text = "/highlights",
+) -> Response:
+    about = await get_highlight(runtime, caller.user_id, highlight_id)
+    if removed:
+        await delete_highlight(runtime, caller.user_id, highlight_id)
+    else:
+        await change_note(runtime, caller.user_id, highlight_id, note)
+    return await _answer(request, runtime, caller, about.entry_id, next)
+
+
+@router.post("/highlights/{highlight_id}/delete")
+async def remove_highlight(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath, next: Text = "/highlights"
+) -> Response:
+    await delete_highlight(runtime, caller.user_id, highlight_id)
+    return see_other(request, next, toast=Toast(translate("The highlight is gone.")))
+
+
+async def _answer(
+    request: Request, runtime: Runtime, caller: Caller, entry_id: int | None, next_: str
+) -> Response:
+    if not is_htmx(request) or entry_id is None:
+        return see_other(request, next_)
+    async with runtime.db.read() as tx:
+        kept = await highlights.newest(tx, caller.user_id, limit=MOST_OF_ENTRY, entry_id=entry_id)
+        rows = await entries.rows_by_ids(tx, caller.user_id, [entry_id])
+    now, zone = runtime.now(), zone_of(request)
+    shown = tuple(
+        ShownHighlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
+        for one in reversed(kept)
+    )
+    language = (rows[0].language or "") if rows else ""
+    answer = HighlightsAnswer(entry_id, language, shown)
+    return await page(request, "reading/highlights.html", None, article=answer)
+
+
+def _line(request: Request, runtime: Runtime, one: Highlight) -> HighlightLine:
+    return HighlightLine(
+        id=one.id,
+        quote=one.passage.quote,
+        note=one.note,
+        entry_url=f"/entry/{one.entry_id}" if one.entry_id is not None else one.entry_url or "",
+        entry_title=one.entry_title or translate("Without a title"),
+        when=short_moment(one.created_at, runtime.now(), zone_of(request)),
+    )

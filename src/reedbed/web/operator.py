@@ -1,0 +1,154 @@
+"""The operator's overview: what is fetched, what fails, what waits, who reads."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed import __version__
+from reedbed.domain.accounts import LoggedEvent
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import DAY, Instant
+from reedbed.http.caller import AdminOf, RuntimeOf
+from reedbed.services.runtime import Runtime
+from reedbed.store import events, feed_status, overview, status, users
+from reedbed.store.overview import Queue, TroubledFeed
+from reedbed.store.users import Member
+from reedbed.web.moments import ago, coming_moment, full_moment, zone_of
+from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot
+from reedbed.web.shell import app_page
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views import operator as views
+from reedbed.web.views.frame import Choice, Count
+from reedbed.web.views.operator import OperatorPage, Plot
+
+router = APIRouter(include_in_schema=False)
+
+MEGABYTE = 1_000_000
+MOST_TROUBLED = 50
+MOST_MEMBERS = 100
+MOST_EVENTS = 20
+LATER_THAN_ANY = (2**62, 2**62)
+SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
+
+
+@router.get("/admin")
+async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, span: str = "day") -> Response:
+    if span not in SPANS:
+        raise Invalid("The span is day, week or month.", field="span")
+    now, zone = runtime.now(), zone_of(request)
+    async with runtime.db.read() as tx:
+        hours = await overview.hours(tx, SPANS[span].begin(now))
+        counted = await feed_status.of_all(tx)
+        size = await status.size_in_bytes(tx)
+        troubled = await overview.troubled(tx, limit=MOST_TROUBLED)
+        queues, leases = await overview.queues(tx), await overview.held_leases(tx)
+        due, oldest = await overview.due(tx, now)
+        members = await users.members(tx, after=0, limit=MOST_MEMBERS)
+        lately = await events.page(tx, user_id=None, kind=None, before=LATER_THAN_ANY, limit=MOST_EVENTS)
+    shown = OperatorPage(
+        running=_running(runtime, counted),
+        spans=_spans(span),
+        plots=(
+            fetch_plot(hours, SPANS[span], now, zone),
+            success_plot(hours, SPANS[span], now, zone),
+            news_plot(hours, SPANS[span], now, zone),
+            _database(size),
+        ),
+        troubled=tuple(_troubled(one, now, zone) for one in troubled),
+        jobs=(
+            _feeds_due(due, oldest, now),
+            *(_queue(one, now) for one in queues),
+            *(_lease(one, now) for one in leases),
+        ),
+        members=tuple(_member(one, now, zone) for one in members),
+        events=tuple(_event(one, members, now) for one in lately),
+    )
+    return await app_page(request, runtime, caller, "operator/overview.html", shown)
+
+
+def _running(runtime: Runtime, counted: dict[str, int]) -> str:
+    engine = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[runtime.db.engine]
+    total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
+    parts = [
+        ngettext("%(num)s feed", "%(num)s feeds", total),
+        ngettext("%(num)s working", "%(num)s working", working),
+        ngettext("%(num)s pending", "%(num)s pending", pending),
+        ngettext("%(num)s in trouble", "%(num)s in trouble", total - working - pending),
+    ]
+    version = translate("Reedbed %(version)s on %(engine)s.", version=__version__, engine=engine)
+    return f"{version} {', '.join(parts)}."
+
+
+def _spans(chosen: str) -> tuple[Choice, ...]:
+    names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
+    return tuple(Choice(name, words, name == chosen, f"/admin?span={name}") for name, words in names.items())
+
+
+def _database(size: int) -> Plot:
+    return figure(translate("Database"), f"{size / MEGABYTE:,.0f} MB".replace(",", "\u202f"))
+
+
+def _troubled(one: TroubledFeed, now: Instant, zone: tzinfo) -> views.TroubledFeed:
+    next_try = coming_moment(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
+    return views.TroubledFeed(
+        name=one.title,
+        wrong=one.stop_reason or one.last_error or one.status,
+        failures=Count(one.failures),
+        readers=Count(one.readers),
+        next_try=next_try,
+        language=one.language or "",
+    )
+
+
+def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.Job:
+    return views.Job(
+        name=translate("Feeds that are due"),
+        held_by="",
+        waiting=Count(due),
+        oldest=ago(oldest, now) if oldest else "",
+        state="waiting" if due else "good",
+        state_word=translate("Waiting") if due else translate("Up to date"),
+    )
+
+
+def _queue(one: Queue, now: Instant) -> views.Job:
+    return views.Job(
+        name=one.kind,
+        held_by=ngettext("%(num)s running", "%(num)s running", one.running) if one.running else "",
+        waiting=Count(one.waiting),
+        oldest=ago(one.oldest_at, now) if one.oldest_at <= now else "",
+        state="waiting",
+        state_word=translate("Running") if one.running else translate("Waiting"),
+    )
+
+
+def _lease(one: overview.HeldLease, now: Instant) -> views.Job:
+    alive = one.expires_at > now
+    return views.Job(
+        name=one.name,
+        held_by=one.holder,
+        waiting=Count(0),
+        oldest="",
+        state="good" if alive else "bad",
+        state_word=translate("Alive %(when)s", when=ago(one.heartbeat_at, now))
+        if alive
+        else translate("Silent since %(when)s", when=ago(one.heartbeat_at, now)),
+    )
+
+
+def _member(one: Member, now: Instant, zone: tzinfo) -> views.Member:
+    role = one.user.role if one.user.disabled_at is None else translate("disabled")
+    return views.Member(
+        id=one.user.id,
+        email=one.user.email,
+        role=role,
+        since=full_moment(one.user.created_at, now, zone).words,
+        seen=ago(one.last_active_at, now) if one.last_active_at else translate("never"),
+        feeds=Count(one.feeds),
+    )
+
+
+def _event(one: LoggedEvent, members: Sequence[Member], now: Instant) -> views.Event:
+    who = next((member.user.email for member in members if member.user.id == one.user_id), "")
+    return views.Event(ago(one.at, now), one.kind.replace("_", " "), who)

@@ -1,0 +1,73 @@
+"""Lists of feeds as files: in and out."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import UploadFile
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.opml import ImportReport
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.services.opml import export_opml, import_opml
+from reedbed.web.pages import is_htmx, page
+from reedbed.web.shell import app_page
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import Count
+from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
+
+router = APIRouter(include_in_schema=False)
+
+LONGEST_NAME = 100
+MOST_LINES = 500
+
+
+@router.get("/opml")
+async def take_out(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    headers = {
+        "Content-Disposition": 'attachment; filename="reedbed.opml"',
+        "Cache-Control": "private, no-store",
+    }
+    return Response(await export_opml(runtime, caller.user_id), 200, headers, "text/x-opml; charset=utf-8")
+
+
+@router.post("/opml")
+async def bring_in(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    """The live stream tells how far it is; the answer is the report."""
+    name, body = await uploaded(request)
+    status = 200
+    try:
+        report = await import_opml(runtime, caller.user_id, body)
+        shown = AddPage(progress=progress_of(name, report))
+    except Invalid as error:
+        shown, status = AddPage(import_error=error.message), 400
+    if is_htmx(request):
+        # A refusal is swapped in as well: it stands where the report would.
+        headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"} if status == 400 else None
+        return await page(request, "manage/add.html", shown, block="progress", status=status, headers=headers)
+    return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
+
+
+async def uploaded(request: Request) -> tuple[str, bytes]:
+    """The file's name and what is in it; nothing at all without a file."""
+    upload = (await request.form()).get("file")
+    if not isinstance(upload, UploadFile):
+        return "", b""
+    body = await upload.read()
+    await upload.close()
+    return (upload.filename or "")[:LONGEST_NAME], body
+
+
+def progress_of(name: str, report: ImportReport) -> ImportProgress:
+    total = report.imported + report.skipped + len(report.errors)
+    parts = [
+        ngettext("%(num)s added", "%(num)s added", report.imported),
+        ngettext("%(num)s was there already", "%(num)s were there already", report.skipped),
+    ]
+    if report.errors:
+        parts.append(ngettext("%(num)s needs a look", "%(num)s need a look", len(report.errors)))
+    lines = tuple(ImportLine(one.title, one.url, one.message) for one in report.errors[:MOST_LINES])
+    return ImportProgress(
+        name or translate("The list"),
+        Count(total),
+        Count(total),
+        translate("Report: %(parts)s", parts=", ".join(parts)),
+        lines,
+    )

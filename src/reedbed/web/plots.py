@@ -1,0 +1,130 @@
+"""Numbers over time as drawings on a canvas of 100 by 40, each with its finding in a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from reedbed.domain.times import DAY, HOUR, Instant, Millis
+from reedbed.store.overview import HourOfAll
+from reedbed.web.moments import short_moment
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import Count
+from reedbed.web.views.operator import Bar, Plot
+
+HIGH = 40.0
+WIDE = 100.0
+FILLED = 0.7
+"""How much of its place a bar takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    length: Millis
+    pieces: int
+
+    def begin(self, now: Instant) -> Instant:
+        """The start of the first piece; the last one is under way."""
+        return (now // HOUR + 1) * HOUR - self.length
+
+    @property
+    def piece(self) -> Millis:
+        return self.length // self.pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    checks: int = 0
+    failures: int = 0
+    new_entries: int = 0
+
+
+def fetch_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+    pieces = _pieces(hours, span, now)
+    checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
+    tallest = max((one.checks for one in pieces), default=0)
+    good = [_bar(place, one.checks, tallest, span) for place, one in enumerate(pieces) if one.checks]
+    bad = [
+        _bar(place, one.failures, tallest, span, bad=True) for place, one in enumerate(pieces) if one.failures
+    ]
+    failed = ngettext("%(num)s failed", "%(num)s failed", failures)
+    return Plot(
+        title=translate("Fetches"),
+        figure=str(Count(checks)),
+        note=failed,
+        finding=translate("%(checks)s fetches, %(failed)s.", checks=Count(checks), failed=failed),
+        axis=_axis(span, now, zone),
+        bars=(*good, *bad),
+        bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
+    )
+
+
+def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+    pieces = _pieces(hours, span, now)
+    checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
+    rate = f"{100 * (checks - failures) / checks:.1f}\u00a0%" if checks else "–"
+    shares = [(place, 1 - one.failures / one.checks) for place, one in enumerate(pieces) if one.checks]
+    return Plot(
+        title=translate("Success rate"),
+        figure=rate,
+        note=translate("scale 0 to 100"),
+        finding=translate("%(rate)s of all fetches worked.", rate=rate),
+        axis=_axis(span, now, zone),
+        line=_line([(_middle(place, span), HIGH * (1 - share)) for place, share in shares]),
+    )
+
+
+def news_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+    pieces = _pieces(hours, span, now)
+    total, tallest = sum(one.new_entries for one in pieces), max(one.new_entries for one in pieces)
+    return Plot(
+        title=translate("New entries"),
+        figure=str(Count(total)),
+        note="",
+        finding=ngettext("%(num)s new entry.", "%(num)s new entries.", total),
+        axis=_axis(span, now, zone),
+        bars=tuple(
+            _bar(place, one.new_entries, tallest, span) for place, one in enumerate(pieces) if one.new_entries
+        ),
+        bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
+    )
+
+
+def figure(title: str, number: str) -> Plot:
+    """A number without a history."""
+    return Plot(title, number, "", f"{title}: {number}", ())
+
+
+def _pieces(hours: Sequence[HourOfAll], span: Span, now: Instant) -> list[Piece]:
+    sums = [[0, 0, 0] for _ in range(span.pieces)]
+    for one in hours:
+        place = (one.hour - span.begin(now)) // span.piece
+        if 0 <= place < span.pieces:
+            for which, value in enumerate((one.checks, one.failures, one.new_entries)):
+                sums[place][which] += value
+    return [Piece(*three) for three in sums]
+
+
+def _bar(place: int, value: int, tallest: int, span: Span, *, bad: bool = False) -> Bar:
+    height = HIGH * value / max(tallest, 1)
+    left = WIDE * place / span.pieces + (1 - FILLED) / 2 * WIDE / span.pieces
+    return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
+
+
+def _middle(place: int, span: Span) -> float:
+    return WIDE * (place + 0.5) / span.pieces
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points) if len(points) > 1 else ""
+
+
+def _axis(span: Span, now: Instant, zone: tzinfo) -> tuple[str, ...]:
+    begin = span.begin(now)
+    half = begin + span.length // 2
+    if span.length <= DAY:
+        return short_moment(begin, now, zone).words, short_moment(half, now, zone).words, translate("now")
+    return _day(begin, now, zone), _day(half, now, zone), translate("today")
+
+
+def _day(moment: Instant, now: Instant, zone: tzinfo) -> str:
+    return short_moment(moment, now, zone).words

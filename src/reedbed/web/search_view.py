@@ -1,0 +1,260 @@
+"""Searches as lists of the reading page: typed ones and saved ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup, escape
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
+from reedbed.domain.errors import Invalid
+from reedbed.domain.excerpts import Span
+from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor
+from reedbed.domain.times import Instant
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import path_id
+from reedbed.http.limits import SearchLimit
+from reedbed.services.runtime import Runtime
+from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
+from reedbed.services.searches import get_search
+from reedbed.web.moments import zone_of
+from reedbed.web.pages import is_htmx, look_of, page
+from reedbed.web.places import Place
+from reedbed.web.reading import feeds_by_id, read_article
+from reedbed.web.reading_list import PAGE_SIZE, ListMaker
+from reedbed.web.sidebar import build_sidebar
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Choice
+from reedbed.web.views.reading import Day, Empty, EntryList, ReadingPage, SearchBox
+
+router = APIRouter(include_in_schema=False)
+
+Words = Annotated[str, Query(max_length=2_000)]
+CursorText = Annotated[str | None, Query(max_length=200)]
+NOTHING_FOUND = SearchPage((), None, {})
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlace(Place):
+    words: str = ""
+    by: SearchOrder = "newest"
+    saved: bool = False
+    """A saved search has its words behind its address, a typed one in it."""
+
+    def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
+        return self._address(self.address, order or self.by, cursor)
+
+    def entry_address(self, entry_id: int) -> str:
+        return self._address(f"{self.address}/entry/{entry_id}", self.by)
+
+    def _address(self, path: str, order: str, cursor: str = "") -> str:
+        wanted = {"q": "" if self.saved else self.words, "order": order, "cursor": cursor}
+        params = {name: value for name, value in wanted.items() if value and value != "newest"}
+        return f"{path}?{urlencode(params)}" if params else path
+
+    @property
+    def cursor_name(self) -> str:
+        return f"search {self.by} {self.words}"
+
+
+@router.get("/search")
+@router.get("/search/entry/{entry_id}")
+async def show_search(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    _: SearchLimit,
+    q: Words = "",
+    order: str = "",
+    entry_id: str | None = None,
+    cursor: CursorText = None,
+) -> Response:
+    words = " ".join(q.split())
+    title = words or translate("Search")
+    place = SearchPlace("/search", title, ViewQuery("all"), words=words, by=_order(order))
+    return await _show(request, runtime, caller, place, entry_id, cursor)
+
+
+@router.get("/saved/{search_id}")
+@router.get("/saved/{search_id}/entry/{entry_id}")
+async def show_saved(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    _: SearchLimit,
+    search_id: str,
+    order: str = "",
+    entry_id: str | None = None,
+    cursor: CursorText = None,
+) -> Response:
+    saved = await get_search(runtime, caller.user_id, path_id(search_id))
+    place = SearchPlace(
+        f"/saved/{saved.id}",
+        saved.name,
+        ViewQuery("all"),
+        f"saved:{saved.id}",
+        words=saved.query,
+        by=_order(order),
+        saved=True,
+    )
+    return await _show(request, runtime, caller, place, entry_id, cursor)
+
+
+async def _show(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    place: SearchPlace,
+    entry_text: str | None,
+    cursor: str | None,
+) -> Response:
+    """As the reading page does it; the search itself runs before anything else is read."""
+    wanted = request.headers.get("hx-target", "") if is_htmx(request) else ""
+    entry_id = path_id(entry_text) if entry_text is not None else None
+    if wanted == "article" and entry_id is not None:
+        return await _article(request, runtime, caller, place, entry_id)
+    found, trouble = await _find(runtime, caller.user_id, place, cursor)
+    status = 400 if trouble else 200
+    async with runtime.db.read() as tx:
+        followed = await feeds_by_id(tx, caller.user_id)
+        maker = SearchListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
+        maker.matched, maker.trouble = found.matched, trouble
+        after = None if cursor is None or place.by == "relevance" else _cursor(place, cursor).sort_at
+        listed = maker.make(found, count=None, current=entry_id, after=after)
+        if wanted == "rows":
+            return await page(request, "reading/rows.html", ReadingPage(place.title, listed), status=status)
+        if wanted == "list":
+            view = ReadingPage(place.title, listed)
+            return await page(request, "reading/page.html", view, block="list", status=status)
+        sidebar = await build_sidebar(tx, caller.user_id, place.address, look_of(request), runtime.now())
+        article = None
+        if entry_id is not None:
+            article = await read_article(
+                request, runtime, tx, caller.user_id, entry_id, place=place, neighbours=False
+            )
+    shows = "nav" if request.query_params.get("pane") == "nav" else "article" if article else "list"
+    view = ReadingPage(article.title if article else place.title, listed, article, shows)
+    return await page(request, "reading/page.html", view, sidebar=sidebar, status=status)
+
+
+async def _article(
+    request: Request, runtime: Runtime, caller: Caller, place: SearchPlace, entry_id: int
+) -> Response:
+    async with runtime.db.read() as tx:
+        article = await read_article(request, runtime, tx, caller.user_id, entry_id, place=place)
+    view = ReadingPage(article.title, article=article)
+    return await page(request, "reading/page.html", view, block="article")
+
+
+async def _find(
+    runtime: Runtime, user_id: int, place: SearchPlace, cursor: str | None
+) -> tuple[SearchPage, str]:
+    """What was found, or one sentence about what is wrong with the words."""
+    if not place.words:
+        return NOTHING_FOUND, ""
+    start = _cursor(place, cursor) if cursor is not None else None
+    try:
+        found = await search_entries(
+            runtime, user_id, place.words, order=place.by, cursor=start, limit=PAGE_SIZE
+        )
+    except Invalid as error:
+        return NOTHING_FOUND, error.message
+    return found, ""
+
+
+def _order(text: str) -> SearchOrder:
+    match text:
+        case "" | "newest":
+            return "newest"
+        case "oldest" | "relevance":
+            return text
+        case _:
+            raise Invalid("The order is newest, oldest or relevance.", field="order")
+
+
+def _cursor(place: SearchPlace, text: str) -> Cursor:
+    return decode_cursor(text, _keyset(place.by), place.cursor_name)
+
+
+def _keyset(order: SearchOrder) -> Order:
+    return "oldest" if order == "oldest" else "newest"
+
+
+class SearchListMaker(ListMaker):
+    """Rows with what was searched for marked, and the words in a field above them."""
+
+    matched: Mapping[int, Matched]
+    trouble: str
+
+    def make(
+        self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
+    ) -> EntryList:
+        made = super().make(page, count=count, current=current, after=after)
+        place = self._search
+        box = SearchBox(place.words, can_save=bool(page.rows) and not place.saved)
+        return replace(made, search=box, can_mark=False)
+
+    @property
+    def _search(self) -> SearchPlace:
+        assert isinstance(self._place, SearchPlace)
+        return self._place
+
+    def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
+        if self._search.by != "relevance":
+            return super()._days(rows, current, after)
+        best = tuple(self._row(row, current) for row in rows)
+        return (Day("best", translate("Best first"), best),) if best else ()
+
+    def _title(self, row: EntryRow) -> str | Markup:
+        hit = self.matched.get(row.id)
+        return _marked(row.title, hit.title) if hit and row.title else super()._title(row)
+
+    def _text(self, row: EntryRow) -> str | Markup:
+        hit = self.matched.get(row.id)
+        return _marked(hit.excerpt.text, hit.excerpt.spans) if hit else super()._text(row)
+
+    def _more(self, page: EntryPage) -> str:
+        if page.next is None:
+            return ""
+        place = self._search
+        cursor = encode_cursor(page.next.sort_at, page.next.id, _keyset(place.by), place.cursor_name)
+        return place.list_address(cursor=cursor)
+
+    def _orders(self) -> tuple[Choice, ...]:
+        place = self._search
+        named: tuple[tuple[SearchOrder, str], ...] = (
+            ("newest", translate("Newest first")),
+            ("oldest", translate("Oldest first")),
+            ("relevance", translate("Best first")),
+        )
+        return tuple(
+            Choice(order, name, order == place.by, replace(place, by=order).list_address())
+            for order, name in named
+        )
+
+    def _empty(self) -> Empty:
+        if self.trouble:
+            return Empty("alert", translate("That could not be searched"), self.trouble)
+        if not self._search.words:
+            return Empty(
+                "search",
+                translate("What are you looking for?"),
+                translate("Words, a phrase in quotes, -without; feed:, folder:, tag:, is:unread, after:7d."),
+            )
+        return Empty("search", translate("Nothing found"), translate("Try fewer words, or other ones."))
+
+
+def _marked(text: str, spans: Sequence[Span]) -> Markup:
+    return Markup("").join(_pieces(text, spans))
+
+
+def _pieces(text: str, spans: Sequence[Span]) -> Iterator[Markup]:
+    done = 0
+    for start, end in spans:
+        yield escape(text[done:start])
+        yield Markup("<mark>%s</mark>") % text[start:end]
+        done = end
+    yield escape(text[done:])

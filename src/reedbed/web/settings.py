@@ -1,0 +1,150 @@
+"""Settings of the page itself: how it looks, how one reads, one's data, the keys."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+from zoneinfo import available_timezones
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.datastructures import FormData
+
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.services.preferences import preferences_of, set_preferences
+from reedbed.web.pages import look_of, see_other, set_look
+from reedbed.web.settings_pages import settings_page
+from reedbed.web.templating import languages, translate
+from reedbed.web.views.frame import Choice, Look, Toast
+from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+Ticked = Annotated[bool, Form()]
+LANGUAGE_NAMES = {"en": "English", "de": "Deutsch"}
+ZONE_AREAS = (
+    "Africa/",
+    "America/",
+    "Antarctica/",
+    "Asia/",
+    "Atlantic/",
+    "Australia/",
+    "Europe/",
+    "Indian/",
+    "Pacific/",
+)
+
+
+@router.get("/settings")
+async def show_settings(request: Request, caller: CallerOf) -> Response:
+    return see_other(request, "/settings/look")
+
+
+@router.get("/settings/look")
+async def show_look(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    look, language = look_of(request), preferences_of(caller.user).language
+    return await settings_page(request, runtime, caller, "look", _look_settings(look, language))
+
+
+@router.post("/settings/look")
+async def save_look(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    """Also from the small menus, which send a part of it."""
+    form = await request.form()
+    language = form.get("language")
+    if isinstance(language, str):
+        await set_preferences(runtime, caller, {"language": language if language in languages() else ""})
+    response = see_other(request, str(form.get("next", "/settings/look")))
+    set_look(request, response, _changed(look_of(request), form))
+    return response
+
+
+@router.get("/settings/reading")
+async def show_reading(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    wishes = preferences_of(caller.user)
+    shown = ReadingSettings(
+        orders=(
+            Choice("newest", translate("Newest first"), wishes.order == "newest"),
+            Choice("oldest", translate("Oldest first"), wishes.order == "oldest"),
+        ),
+        time_zones=_zones(wishes.time_zone),
+        scroll_marks=look_of(request).scroll_marks,
+        open_marks=wishes.open_marks,
+    )
+    return await settings_page(request, runtime, caller, "reading", shown)
+
+
+@router.post("/settings/reading")
+async def save_reading(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    order: Text = "newest",
+    time_zone: Text = "",
+    open_marks: Ticked = False,
+    scroll_marks: Ticked = False,
+) -> Response:
+    changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
+    await set_preferences(runtime, caller, {**changes, "scroll_marks": scroll_marks})
+    response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
+    set_look(request, response, replace(look_of(request), scroll_marks=scroll_marks))
+    return response
+
+
+@router.get("/settings/data")
+async def show_data(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await settings_page(request, runtime, caller, "data", NoSettings())
+
+
+@router.get("/settings/keyboard")
+async def show_keyboard(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await settings_page(request, runtime, caller, "keyboard", NoSettings())
+
+
+def _changed(look: Look, form: FormData) -> Look:
+    """What the form holds; whatever is no choice of ours falls back to the usual."""
+    sent = {name: value for name, value in form.items() if isinstance(value, str)}
+    kept = Look.from_choices({**look.choices(), **sent})
+    # Of the two menus, only that of the list has the box; a box that is not ticked sends nothing.
+    is_list_menu = "density" in sent and "theme" not in sent
+    return replace(kept, scroll_marks=sent.get("scroll") == "marks") if is_list_menu else kept
+
+
+def _look_settings(look: Look, language: str) -> LookSettings:
+    return LookSettings(
+        themes=_choices(
+            look.theme,
+            ("", translate("System")),
+            ("light", translate("Light")),
+            ("dark", translate("Dark")),
+            ("sepia", translate("Sepia")),
+        ),
+        sizes=_choices(
+            look.size, ("s", translate("Small")), ("", translate("Medium")), ("l", translate("Large"))
+        ),
+        widths=_choices(
+            look.width,
+            ("narrow", translate("Narrow")),
+            ("", translate("Medium")),
+            ("wide", translate("Wide")),
+        ),
+        fonts=_choices(look.font, ("", translate("Serif")), ("sans", translate("Sans"))),
+        densities=_choices(
+            look.density,
+            ("titles", translate("Titles")),
+            ("cards", translate("Cards")),
+            ("magazine", translate("Magazine")),
+        ),
+        languages=_choices(
+            language,
+            ("", translate("As the browser asks")),
+            *((code, LANGUAGE_NAMES[code]) for code in languages()),
+        ),
+    )
+
+
+def _choices(chosen: str, *named: tuple[str, str]) -> tuple[Choice, ...]:
+    return tuple(Choice(value, name, value == chosen) for value, name in named)
+
+
+def _zones(chosen: str) -> tuple[Choice, ...]:
+    names = sorted(name for name in available_timezones() if name.startswith(ZONE_AREAS))
+    known = (("UTC", "UTC"), *((name, name.replace("_", " ")) for name in names))
+    return _choices(chosen, ("", translate("As this device has it")), *known)

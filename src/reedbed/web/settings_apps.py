@@ -1,0 +1,191 @@
+"""Where one is logged in, and the secrets of programs: app passwords with set-up cards, API tokens."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.accounts import ApiToken, Caller, NewApiToken, Scope, Session, read_scopes
+from reedbed.domain.devices import device_name, is_phone
+from reedbed.domain.errors import Conflict, Invalid
+from reedbed.domain.times import Instant
+from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
+from reedbed.http.errors import status_of
+from reedbed.http.ids import IdPath
+from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import list_sessions, revoke_session
+from reedbed.services.tokens import create_api_token, create_app_password, list_tokens, revoke_token
+from reedbed.web.moments import ago
+from reedbed.web.pages import see_other
+from reedbed.web.settings_pages import settings_page
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Choice, Toast
+from reedbed.web.views.settings import (
+    ApiToken as ShownToken,
+)
+from reedbed.web.views.settings import (
+    AppPassword,
+    Device,
+    DevicesSettings,
+    Saved,
+    SetupCard,
+    TokensSettings,
+)
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+
+
+@router.get("/settings/devices")
+async def show_devices(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await _devices(request, runtime, caller)
+
+
+@router.post("/settings/devices/{session_id}/delete")
+async def log_device_out(
+    request: Request, runtime: RuntimeOf, caller: SessionOf, session_id: IdPath
+) -> Response:
+    await revoke_session(runtime, caller, session_id)
+    return see_other(request, "/settings/devices", toast=Toast(translate("It is logged out.")))
+
+
+@router.post("/settings/app-passwords")
+async def make_app_password(
+    request: Request, runtime: RuntimeOf, caller: SessionOf, name: Text = ""
+) -> Response:
+    """The answer is the page itself: the password is shown this once, and no redirect could carry it."""
+    try:
+        made = await create_app_password(runtime, caller, name)
+    except (Invalid, Conflict) as error:
+        return await _devices(request, runtime, caller, name=name, error=error)
+    return await _devices(request, runtime, caller, made=made)
+
+
+@router.post("/settings/app-passwords/{token_id}/delete")
+async def revoke_app_password(
+    request: Request, runtime: RuntimeOf, caller: SessionOf, token_id: IdPath
+) -> Response:
+    await revoke_token(runtime, caller, token_id)
+    return see_other(request, "/settings/devices", toast=Toast(translate("The password is taken back.")))
+
+
+@router.get("/settings/tokens")
+async def show_tokens(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await _tokens(request, runtime, caller, chosen=("read",))
+
+
+@router.post("/settings/tokens")
+async def make_token(request: Request, runtime: RuntimeOf, caller: SessionOf) -> Response:
+    form = await request.form()
+    name, chosen = str(form.get("name", "")), tuple(str(one) for one in form.getlist("scope"))
+    try:
+        made = await create_api_token(runtime, caller, name, read_scopes(chosen))
+    except (Invalid, Conflict) as error:
+        return await _tokens(request, runtime, caller, chosen=chosen, name=name, error=error)
+    return await _tokens(request, runtime, caller, chosen=("read",), made=made)
+
+
+@router.post("/settings/tokens/{token_id}/delete")
+async def revoke_api_token(
+    request: Request, runtime: RuntimeOf, caller: SessionOf, token_id: IdPath
+) -> Response:
+    await revoke_token(runtime, caller, token_id)
+    return see_other(request, "/settings/tokens", toast=Toast(translate("The token is taken back.")))
+
+
+async def _devices(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    *,
+    made: NewApiToken | None = None,
+    name: str = "",
+    error: Invalid | Conflict | None = None,
+) -> Response:
+    now = runtime.now()
+    sessions = await list_sessions(runtime, caller.user_id)
+    passwords = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "app_password"]
+    shown = DevicesSettings(
+        devices=tuple(_device(one, caller, now) for one in sessions),
+        passwords=tuple(AppPassword(one.id, one.name, _used(one, now)) for one in passwords),
+        cards=_cards(runtime, caller),
+        made=_saved(made),
+        name=name,
+        error=error.message if error else "",
+    )
+    status = status_of(error) if error else 200
+    return await settings_page(request, runtime, caller, "devices", shown, status=status)
+
+
+async def _tokens(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    *,
+    chosen: tuple[str, ...],
+    made: NewApiToken | None = None,
+    name: str = "",
+    error: Invalid | Conflict | None = None,
+) -> Response:
+    now = runtime.now()
+    known = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "api"]
+    names = _scope_names(caller)
+    shown = TokensSettings(
+        tokens=tuple(
+            ShownToken(one.id, one.name, ", ".join(sorted(one.scopes)), _used(one, now)) for one in known
+        ),
+        scopes=tuple(Choice(scope, words, scope in chosen) for scope, words in names.items()),
+        made=_saved(made),
+        name=name,
+        error=error.message if error else "",
+    )
+    status = status_of(error) if error else 200
+    return await settings_page(request, runtime, caller, "tokens", shown, status=status)
+
+
+def _device(one: Session, caller: Caller, now: Instant) -> Device:
+    return Device(
+        id=one.id,
+        name=device_name(one.user_agent),
+        seen=translate("Last seen %(when)s", when=ago(one.last_active_at, now)),
+        icon="phone" if is_phone(one.user_agent) else "device",
+        this_one=one.id == caller.session_id,
+    )
+
+
+def _used(one: ApiToken, now: Instant) -> str:
+    if one.last_used_at is None:
+        return translate("Made %(when)s, never used", when=ago(one.created_at, now))
+    return translate("Last used %(when)s", when=ago(one.last_used_at, now))
+
+
+def _saved(made: NewApiToken | None) -> Saved | None:
+    return Saved(made.token.name, made.secret) if made else None
+
+
+def _scope_names(caller: Caller) -> dict[str, str]:
+    names = {
+        Scope.READ.value: translate("read everything of mine"),
+        Scope.WRITE.value: translate("change everything of mine"),
+    }
+    if caller.user.operates:
+        names[Scope.ADMIN.value] = translate("operate this server")
+    return names
+
+
+def _cards(runtime: Runtime, caller: Caller) -> tuple[SetupCard, ...]:
+    base, user = runtime.accounts.base_url, caller.user.email
+    return (
+        SetupCard(
+            translate("Google Reader style"),
+            translate("In NetNewsWire, Reeder, Read You, Capy Reader, FeedMe: choose FreshRSS."),
+            f"{base}/api/greader.php",
+            user,
+        ),
+        SetupCard(
+            translate("Fever style"),
+            translate("In Unread, Fiery Feeds, older Reeders: choose Fever."),
+            f"{base}/fever/",
+            user,
+        ),
+    )
