@@ -66,6 +66,27 @@ class Settings(BaseSettings):
     smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
     smtp_from: str = ""
 
+    # summaries and digests
+    ai_provider: Literal["extractive", "openai", "mock"] = "extractive"
+    ai_base_url: str = ""
+    ai_api_key: SecretStr = SecretStr("")
+    ai_model: str = ""
+    ai_fallback_model: str = ""
+    ai_max_rpm: int = Field(20, ge=1, le=100_000)
+    ai_timeout: float = Field(30, gt=0, le=240)
+    ai_daily_tokens: int | None = Field(None, ge=0)
+    ai_daily_cost: float | None = Field(None, ge=0)
+    ai_monthly_tokens: int | None = Field(None, ge=0)
+    ai_monthly_cost: float | None = Field(None, ge=0)
+    ai_user_daily_tokens: int | None = Field(None, ge=0)
+    ai_user_daily_cost: float | None = Field(None, ge=0)
+    ai_price_input: float = Field(0, ge=0)
+    ai_price_output: float = Field(0, ge=0)
+    ai_failure_threshold: int = Field(5, ge=1)
+    ai_recovery_timeout_seconds: int = Field(300, ge=1)
+    ai_half_open_max_requests: int = Field(3, ge=1)
+    summary_language: str = Field("", pattern=r"^(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?$")
+
     # telling what happens
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "text", "json"] = "auto"
@@ -91,6 +112,14 @@ class Settings(BaseSettings):
         if value and urlsplit(value).scheme not in ("http", "https"):
             raise ValueError("must start with http:// or https://")
         return value.rstrip("/")
+
+    @field_validator("ai_base_url")
+    @classmethod
+    def _known_endpoint(cls, value: str) -> str:
+        presets = ("cerebras", "openrouter", "openai", "ollama", "vllm")
+        if value and value not in presets and urlsplit(value).scheme not in ("http", "https"):
+            raise ValueError(f"must start with http:// or https://, or be one of {', '.join(presets)}")
+        return value
 
     @field_validator("database_url")
     @classmethod
@@ -121,6 +150,8 @@ class Settings(BaseSettings):
             )
         if self.smtp_host and not self.smtp_from:
             raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
+        if self.ai_provider == "openai" and not (self.ai_base_url and self.ai_model):
+            raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
         if self.fetch_max_backoff < self.fetch_interval:
             raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
         return self

@@ -41,6 +41,8 @@ class Preferences:
     scroll_marks: bool = False
     """Scrolling past an entry marks it read."""
     proxy_images: bool = True
+    remote_ai: bool = False
+    """Texts of entries may be sent to the model that the operator has set up."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:

@@ -9,9 +9,14 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from reedbed import __version__
+from reedbed.ai.mock import MockModel
+from reedbed.ai.model import Model
+from reedbed.ai.openai import OpenAiModel
+from reedbed.domain.breaker import BreakerPolicy
+from reedbed.domain.budget import MILLIONTHS, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.limits import Allowance, Limits, per_minute
-from reedbed.domain.times import DAY, SECOND, Instant
+from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter, MemoryLimiter
 from reedbed.events.memory import MemoryBus
@@ -20,7 +25,7 @@ from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.services import accounts
-from reedbed.services.runtime import AccountPolicy, DoorPolicy, FetchPolicy, Runtime
+from reedbed.services.runtime import AccountPolicy, AiPolicy, DoorPolicy, FetchPolicy, Runtime
 from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
@@ -44,6 +49,10 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         bus, limiter, pacer = await _shared_parts(settings, stack)
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
+        ai = _ai_policy(settings)
+        for model in (ai.model, ai.fallback):
+            if model is not None:
+                stack.push_async_callback(model.close)
         runtime = Runtime(
             db=db,
             bus=bus,
@@ -57,6 +66,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             accounts=_account_policy(settings),
             limits=_limits(settings),
             doors=DoorPolicy(settings.trusted_proxies, settings.cors_origins),
+            ai=ai,
             mailer=_mailer(settings),
         )
         await _owner_from_settings(settings, runtime)
@@ -119,6 +129,53 @@ def _account_policy(settings: Settings) -> AccountPolicy:
         session_idle=settings.session_idle_days * DAY,
         base_url=settings.address,
     )
+
+
+def _ai_policy(settings: Settings) -> AiPolicy:
+    first, second = _models(settings)
+    return AiPolicy(
+        model=first,
+        fallback=second,
+        language=settings.summary_language,
+        breaker=BreakerPolicy(
+            failure_threshold=settings.ai_failure_threshold,
+            recovery=settings.ai_recovery_timeout_seconds * SECOND,
+            half_open_successes=settings.ai_half_open_max_requests,
+            min_interval=MINUTE // settings.ai_max_rpm if settings.ai_provider != "mock" else 0,
+        ),
+        budget=Budget(
+            daily_tokens=settings.ai_daily_tokens,
+            daily_cost=_millionths(settings.ai_daily_cost),
+            monthly_tokens=settings.ai_monthly_tokens,
+            monthly_cost=_millionths(settings.ai_monthly_cost),
+            user_daily_tokens=settings.ai_user_daily_tokens,
+            user_daily_cost=_millionths(settings.ai_user_daily_cost),
+        ),
+        price=Price(settings.ai_price_input, settings.ai_price_output),
+    )
+
+
+def _models(settings: Settings) -> tuple[Model | None, Model | None]:
+    if settings.ai_provider == "mock":
+        return MockModel(), None
+    if settings.ai_provider == "extractive":
+        return None, None
+    names = [name for name in (settings.ai_model, settings.ai_fallback_model) if name]
+    first, *others = (_endpoint(settings, name) for name in names)
+    return first, next(iter(others), None)
+
+
+def _endpoint(settings: Settings, name: str) -> Model:
+    return OpenAiModel(
+        name,
+        base_url=settings.ai_base_url,
+        api_key=settings.ai_api_key.get_secret_value(),
+        timeout=settings.ai_timeout,
+    )
+
+
+def _millionths(amount: float | None) -> int | None:
+    return None if amount is None else round(amount * MILLIONTHS)
 
 
 def _mailer(settings: Settings) -> Mailer | None:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
+from reedbed.ai.model import Model
+from reedbed.domain.breaker import BreakerPolicy
+from reedbed.domain.budget import Budget, Price
 from reedbed.domain.limits import Limits
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.events.bus import Bus
@@ -42,6 +45,21 @@ class DoorPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class AiPolicy:
+    """Who writes summaries and digests, and what that may cost."""
+
+    model: Model | None = None
+    """None: the built-in extract writes them all."""
+    fallback: Model | None = None
+    """Asked while the first one's breaker is open."""
+    language: str = ""
+    """Empty: each summary in its article's language."""
+    breaker: BreakerPolicy = field(default=BreakerPolicy())
+    budget: Budget = field(default=Budget())
+    price: Price = field(default=Price())
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
     bus: Bus
@@ -57,6 +75,7 @@ class Runtime:
     accounts: AccountPolicy = field(default=AccountPolicy())
     limits: Limits = field(default=Limits())
     doors: DoorPolicy = field(default=DoorPolicy())
+    ai: AiPolicy = field(default=AiPolicy())
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""
     callers: CallerCache = field(default_factory=CallerCache)

@@ -1,0 +1,86 @@
+"""Summaries: what they are kept under, how they wait for the model, and what a failure means for them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reedbed.domain.times import HOUR, SECOND, Instant, Millis
+
+PROMPT_VERSION = 1
+EXTRACT = "extract"
+"""The built-in one, which needs no model."""
+
+OPENED = 10
+BACKGROUND = 0
+
+LEASE: Millis = 300 * SECOND
+COOLDOWN: Millis = 24 * HOUR
+MOST_ATTEMPTS = 5
+MOST_EMPTY = 3
+
+ErrorType = Literal["temporary", "permanent"]
+Status = Literal["ready", "pending", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Everything beside the text that makes a summary another one: the writer, the language, the question."""
+
+    model: str = EXTRACT
+    language: str = ""
+    """Empty: the article's own."""
+    kind: str = "summary"
+    version: int = PROMPT_VERSION
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.language}:{self.version}:{self.model}"
+
+    def key(self, content_hash: str) -> str:
+        return f"{content_hash}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    text: str
+    one_line: str
+    model: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryState:
+    status: Status
+    summary: Summary | None = None
+    error: str | None = None
+    model: str = EXTRACT
+    """Who is asked, or was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """What becomes of a queued summary after a failed attempt."""
+
+    attempts: int
+    empties: int
+    error_type: ErrorType
+    cooldown_until: Instant | None = None
+    given_up: bool = False
+
+
+Failure = Literal["temporary", "limited", "permanent", "empty"]
+
+
+def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> Setback:
+    """Temporary ones rest for a day after five attempts and begin again; permanent ones end there.
+
+    An empty answer is a temporary failure until it has come three times in a row.
+    """
+    empties = empties + 1 if failure == "empty" else 0
+    lasting = failure == "permanent" or empties >= MOST_EMPTY
+    error_type: ErrorType = "permanent" if lasting else "temporary"
+    attempts += 1
+    if attempts < MOST_ATTEMPTS:
+        return Setback(attempts, empties, error_type)
+    if lasting:
+        return Setback(attempts, empties, error_type, given_up=True)
+    return Setback(0, empties, error_type, cooldown_until=now + COOLDOWN)

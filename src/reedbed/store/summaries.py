@@ -1,0 +1,266 @@
+"""Summaries by content key, and which entries they belong to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.budget import Usage
+from reedbed.domain.summaries import Summary, Variant
+from reedbed.domain.times import Instant
+from reedbed.store.database import Row, Tx
+from reedbed.store.dialect import among
+from reedbed.store.statements import Statement
+from reedbed.store.tables import (
+    entries,
+    entry_bodies,
+    entry_summaries,
+    feeds,
+    summaries,
+    summary_failures,
+    summary_queue,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What is known of an entry's summary in one variant."""
+
+    key: str
+    version: int
+    of_full: bool
+    summary: Summary | None
+    queued_priority: int | None
+    queued_error: str | None
+    cooldown_until: Instant | None
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An entry whose text has this key."""
+
+    entry_id: int
+    feed_id: int
+    title: str
+    content: str
+    """Sanitised HTML."""
+    language: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    key: str
+    content_hash: str
+    variant: str
+    summary: Summary
+    usage: Usage
+
+
+_joined = (
+    entry_summaries.outerjoin(summaries, summaries.c.key == entry_summaries.c.key)
+    .outerjoin(summary_queue, summary_queue.c.key == entry_summaries.c.key)
+    .outerjoin(summary_failures, summary_failures.c.key == entry_summaries.c.key)
+)
+_ATTACHED = Statement(
+    select(
+        entry_summaries.c.key,
+        entry_summaries.c.version,
+        entry_summaries.c.of_full,
+        summaries.c.text,
+        summaries.c.one_line,
+        summaries.c.model,
+        summaries.c.language,
+        summary_queue.c.priority,
+        summary_queue.c.last_error,
+        summary_queue.c.cooldown_until,
+        summary_failures.c.last_error.label("failure"),
+        summary_failures.c.failed_at,
+    )
+    .select_from(_joined)
+    .where(
+        entry_summaries.c.entry_id == bindparam("entry_id"), entry_summaries.c.variant == bindparam("variant")
+    )
+)
+_NAMES = ("entry_id", "variant", "key", "version", "of_full")
+_attach = insert(entry_summaries).values({name: bindparam(name) for name in _NAMES})
+_ATTACH = Statement(
+    _attach.on_conflict_do_update(
+        index_elements=["entry_id", "variant"],
+        set_={name: _attach.excluded[name] for name in ("key", "version", "of_full")},
+    )
+)
+
+
+def _of_entries(*columns: ColumnElement[Any]) -> Statement:
+    """Summaries of these entries as they are now, not of what they said before."""
+    current = and_(entries.c.id == entry_summaries.c.entry_id, entries.c.version == entry_summaries.c.version)
+    return Statement(
+        select(entry_summaries.c.entry_id, *columns)
+        .join_from(entry_summaries, summaries, summaries.c.key == entry_summaries.c.key)
+        .join(entries, current)
+        .where(among(entry_summaries.c.entry_id, "ids"), entry_summaries.c.variant == bindparam("variant"))
+    )
+
+
+_ONE_LINES = _of_entries(summaries.c.one_line)
+_TEXTS = _of_entries(summaries.c.text, summaries.c.one_line)
+_MADE = (
+    "key",
+    "content_hash",
+    "variant",
+    "model",
+    "language",
+    "one_line",
+    "text",
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "created_at",
+)
+_SAVE = Statement(
+    insert(summaries)
+    .values({name: bindparam(name) for name in _MADE})
+    .on_conflict_do_nothing(index_elements=["key"])
+)
+_EXISTS = Statement(select(summaries.c.id).where(summaries.c.key == bindparam("key")))
+_FORGET = Statement(delete(summaries).where(summaries.c.content_hash == bindparam("content_hash")))
+_ENTRIES = Statement(
+    select(entries.c.id, entries.c.feed_id)
+    .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
+    .where(entry_summaries.c.key == bindparam("key"))
+    .limit(bindparam("most"))
+)
+_SOURCE = Statement(
+    select(
+        entries.c.id,
+        entries.c.feed_id,
+        entries.c.title,
+        func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content, ""),
+        entries.c.language,
+        feeds.c.title,
+    )
+    .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
+    .join(feeds, feeds.c.id == entries.c.feed_id)
+    .join(entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .where(
+        entry_summaries.c.key == bindparam("key"),
+        entry_summaries.c.version == entries.c.version,
+        entry_summaries.c.of_full == entry_bodies.c.full_content.is_not(None),
+    )
+    .order_by(entries.c.id)
+    .limit(1)
+)
+_FAILURE_NAMES = ("key", "content_hash", "last_error", "failed_at")
+_failure = insert(summary_failures).values({name: bindparam(name) for name in _FAILURE_NAMES})
+_FAIL = Statement(
+    _failure.on_conflict_do_update(
+        index_elements=["key"],
+        set_={name: _failure.excluded[name] for name in ("last_error", "failed_at")},
+    )
+)
+_FORGIVE = Statement(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
+_orphaned = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
+_SWEEP = Statement(delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_orphaned))
+_FAILURES = Statement(select(func.count()).select_from(summary_failures))
+
+
+async def attached(tx: Tx, entry_id: int, variant: Variant) -> Attachment | None:
+    row = await tx.one(_ATTACHED, {"entry_id": entry_id, "variant": variant.name})
+    return None if row is None else _attachment(row)
+
+
+async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: int, of_full: bool) -> None:
+    params = {
+        "entry_id": entry_id,
+        "variant": variant.name,
+        "key": key,
+        "version": version,
+        "of_full": of_full,
+    }
+    await tx.run(_ATTACH, params)
+
+
+async def one_lines(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, str]:
+    """For those of these entries that have one."""
+    rows = await tx.all(_ONE_LINES, {"ids": list(ids), "variant": variant.name}) if ids else ()
+    return {row[0]: row[1] for row in rows}
+
+
+async def texts(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, tuple[str, str]]:
+    """Text and line of those of these entries that have them."""
+    rows = await tx.all(_TEXTS, {"ids": list(ids), "variant": variant.name}) if ids else ()
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+async def save(tx: Tx, made: Made, now: Instant) -> None:
+    """The first one stays."""
+    await tx.run(
+        _SAVE,
+        {
+            "key": made.key,
+            "content_hash": made.content_hash,
+            "variant": made.variant,
+            "model": made.summary.model,
+            "language": made.summary.language,
+            "one_line": made.summary.one_line,
+            "text": made.summary.text,
+            "tokens_in": made.usage.tokens_in,
+            "tokens_out": made.usage.tokens_out,
+            "cost": made.usage.cost,
+            "created_at": now,
+        },
+    )
+
+
+async def exists(tx: Tx, key: str) -> bool:
+    return await tx.value(_EXISTS, {"key": key}) is not None
+
+
+async def forget(tx: Tx, content_hash: str) -> int:
+    return await tx.run(_FORGET, {"content_hash": content_hash})
+
+
+async def entries_of(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
+    """Entry and feed of what has this text."""
+    return [(row[0], row[1]) for row in await tx.all(_ENTRIES, {"key": key, "most": most})]
+
+
+async def source_of(tx: Tx, key: str) -> Source | None:
+    """None when every entry with this text is gone or has changed."""
+    row = await tx.one(_SOURCE, {"key": key})
+    return None if row is None else Source(*row)
+
+
+async def note_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
+    await tx.run(_FAIL, {"key": key, "content_hash": content_hash, "last_error": error, "failed_at": now})
+
+
+async def forgive(tx: Tx, key: str) -> None:
+    await tx.run(_FORGIVE, {"key": key})
+
+
+async def count_failures(tx: Tx) -> int:
+    return await tx.value(_FAILURES)
+
+
+async def sweep(tx: Tx, before: Instant) -> int:
+    """Drop what no entry needs any more."""
+    return await tx.run(_SWEEP, {"before": before})
+
+
+def _attachment(row: Row) -> Attachment:
+    text = row["text"]
+    return Attachment(
+        key=row["key"],
+        version=row["version"],
+        of_full=bool(row["of_full"]),
+        summary=None if text is None else Summary(text, row["one_line"], row["model"], row["language"]),
+        queued_priority=row["priority"],
+        queued_error=row[8],
+        cooldown_until=row["cooldown_until"],
+        failure=None if row["failed_at"] is None else row["failure"] or "",
+    )

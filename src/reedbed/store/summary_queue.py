@@ -1,0 +1,254 @@
+"""The queue of summaries: one row for each content key, leased by workers, kept until it is done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Text, and_, bindparam, case, delete, func, literal, null, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.summaries import Setback, Variant
+from reedbed.domain.times import Instant
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among, larger
+from reedbed.store.statements import Statement
+from reedbed.store.tables import summary_queue
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    id: int
+    key: str
+    content_hash: str
+    variant: str
+    model: str
+    language: str
+    user_id: int | None
+    priority: int
+    attempts: int
+    empties: int
+    created_at: Instant
+    locked_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row as operators see it."""
+
+    id: int
+    content_hash: str
+    model: str
+    priority: int
+    attempts: int
+    last_error: str | None
+    error_type: str | None
+    locked_at: Instant | None
+    cooldown_until: Instant | None
+    created_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    waiting: int
+    running: int
+    cooling: int
+
+    @property
+    def all(self) -> int:
+        return self.waiting + self.running + self.cooling
+
+
+_NAMES = ("key", "content_hash", "variant", "model", "language", "user_id", "priority", "created_at")
+_new = insert(summary_queue).values({name: bindparam(name) for name in _NAMES})
+_ADD = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["key"],
+        set_={
+            "priority": larger(summary_queue.c.priority, _new.excluded.priority),
+            "user_id": _new.excluded.user_id,
+        },
+    )
+)
+_free = or_(summary_queue.c.locked_at.is_(None), summary_queue.c.locked_at <= bindparam("stale"))
+_awake = or_(summary_queue.c.cooldown_until.is_(None), summary_queue.c.cooldown_until <= bindparam("now"))
+_next = (
+    select(summary_queue.c.id)
+    .where(among(summary_queue.c.model, "models", Text()), _free, _awake)
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+# A lease that ran out is an attempt whose worker died.
+_died = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
+_CLAIM = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.id.in_(_next))
+    .values(
+        locked_at=bindparam("now"),
+        lease_holder=bindparam("holder"),
+        attempts=summary_queue.c.attempts + _died,
+        cooldown_until=null(),
+    )
+    .returning(
+        summary_queue.c.id,
+        summary_queue.c.key,
+        summary_queue.c.content_hash,
+        summary_queue.c.variant,
+        summary_queue.c.model,
+        summary_queue.c.language,
+        summary_queue.c.user_id,
+        summary_queue.c.priority,
+        summary_queue.c.attempts,
+        summary_queue.c.empties,
+        summary_queue.c.created_at,
+        summary_queue.c.locked_at,
+    )
+)
+_mine = (
+    summary_queue.c.id == bindparam("row_id"),
+    summary_queue.c.lease_holder == bindparam("holder"),
+    summary_queue.c.locked_at == bindparam("taken"),
+)
+_DONE = Statement(delete(summary_queue).where(*_mine))
+_SET_BACK = Statement(
+    update(summary_queue)
+    .where(*_mine)
+    .values(
+        attempts=bindparam("tries"),
+        empties=bindparam("empty"),
+        last_error=bindparam("error"),
+        error_type=bindparam("kind"),
+        cooldown_until=bindparam("until"),
+        locked_at=null(),
+        lease_holder=null(),
+    )
+)
+_RELEASE = Statement(
+    update(summary_queue)
+    .where(*_mine)
+    .values(locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"))
+)
+_RETRY = Statement(
+    update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
+)
+_RETRY_KEY = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.key == bindparam("wanted"))
+    .values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
+)
+_NEXT_AT = Statement(
+    select(
+        func.min(
+            case(
+                (
+                    summary_queue.c.locked_at.is_not(None),
+                    summary_queue.c.locked_at + bindparam("lease", type_=summary_queue.c.locked_at.type),
+                ),
+                else_=func.coalesce(summary_queue.c.cooldown_until, 0),
+            )
+        )
+    )
+)
+_SIZES = Statement(
+    select(
+        func.count(),
+        func.count(summary_queue.c.id).filter(summary_queue.c.locked_at > bindparam("stale")),
+        func.count(summary_queue.c.id).filter(
+            and_(summary_queue.c.locked_at.is_(None), summary_queue.c.cooldown_until > bindparam("now"))
+        ),
+    )
+)
+_LINES = Statement(
+    select(
+        summary_queue.c.id,
+        summary_queue.c.content_hash,
+        summary_queue.c.model,
+        summary_queue.c.priority,
+        summary_queue.c.attempts,
+        summary_queue.c.last_error,
+        summary_queue.c.error_type,
+        summary_queue.c.locked_at,
+        summary_queue.c.cooldown_until,
+        summary_queue.c.created_at,
+    )
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(bindparam("most"))
+)
+
+
+async def add(
+    tx: Tx, content_hash: str, variant: Variant, *, user_id: int | None, priority: int, now: Instant
+) -> None:
+    """A row that is there already takes the higher priority and the asker who can answer for it now."""
+    await tx.run(
+        _ADD,
+        {
+            "key": variant.key(content_hash),
+            "content_hash": content_hash,
+            "variant": variant.name,
+            "model": variant.model,
+            "language": variant.language,
+            "user_id": user_id,
+            "priority": priority,
+            "created_at": now,
+        },
+    )
+
+
+async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:
+    """The next one for these models, ours until its lease is stale."""
+    row = await tx.one(_CLAIM, {"models": list(models), "holder": holder, "now": now, "stale": stale})
+    return None if row is None else Queued(*row)
+
+
+async def done(tx: Tx, row: Queued, holder: str) -> bool:
+    """False when the lease was lost and another has it."""
+    return await tx.run(_DONE, _lease(row, holder)) == 1
+
+
+async def set_back(tx: Tx, row: Queued, holder: str, setback: Setback, error: str) -> bool:
+    return (
+        await tx.run(
+            _SET_BACK,
+            {
+                **_lease(row, holder),
+                "tries": setback.attempts,
+                "empty": setback.empties,
+                "error": error,
+                "kind": setback.error_type,
+                "until": setback.cooldown_until,
+            },
+        )
+        == 1
+    )
+
+
+async def release(tx: Tx, row: Queued, holder: str, *, until: Instant | None = None) -> None:
+    """Give it back as it was; it may rest until some moment."""
+    await tx.run(_RELEASE, {**_lease(row, holder), "until": until})
+
+
+async def retry_all(tx: Tx) -> int:
+    return await tx.run(_RETRY)
+
+
+async def retry(tx: Tx, key: str) -> None:
+    await tx.run(_RETRY_KEY, {"wanted": key})
+
+
+async def next_at(tx: Tx, lease: int) -> Instant | None:
+    """When the next row can be taken: 0 for at once, None for an empty queue."""
+    return await tx.value(_NEXT_AT, {"lease": lease})
+
+
+async def sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
+    row = await tx.one(_SIZES, {"now": now, "stale": stale})
+    assert row is not None
+    return Sizes(row[0] - row[1] - row[2], row[1], row[2])
+
+
+async def lines(tx: Tx, *, most: int) -> list[Line]:
+    return [Line(*row) for row in await tx.all(_LINES, {"most": most})]
+
+
+def _lease(row: Queued, holder: str) -> dict[str, object]:
+    return {"row_id": row.id, "holder": holder, "taken": row.locked_at}
