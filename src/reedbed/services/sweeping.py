@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from reedbed.domain.times import DAY
 from reedbed.services.marking import sweep_dead
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import mend_search_each_hour
 from reedbed.store import events, feed_history, jobs, mail_links, search, sweeping
 
 HISTORY_KEPT = 90 * DAY
@@ -59,5 +60,6 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "events": sweep_events,
     "unread rows": sweep_dead,
     "search index": tidy_search,
+    "search gaps": mend_search_each_hour,
 }
 """Each says how much it did; none fails because another did."""

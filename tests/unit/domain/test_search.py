@@ -64,7 +64,7 @@ def test_the_short_way_folds_like_the_long_one(text: str) -> None:
 def test_places_lead_back_to_the_text(text: str) -> None:
     folded, places = fold_with_places(text)
     assert len(places) == len(folded)
-    assert places == sorted(places)
+    assert list(places) == sorted(places)
     assert all(0 <= place < len(text) for place in places)
 
 

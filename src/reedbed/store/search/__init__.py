@@ -20,14 +20,14 @@ from reedbed.store.search.narrowing import Narrow, allowed, listed
 from reedbed.store.search.parts import Words, words_of
 from reedbed.store.search.places import Hit, Span
 
-__all__ = ["Found", "Narrow", "NoSuchList", "find", "index", "merge_some", "narrow"]
+__all__ = ["Found", "Narrow", "NoSuchList", "clear", "find", "index", "is_worn", "merge_some", "narrow"]
 
 FIRST_STEP = 100
 MOST_STEPPED = 5_000
 """Entries looked at for one page."""
 
 FEW = 200
-"""A list so short is held against the words as a whole."""
+"""So much of a narrow list is held against the words at once."""
 
 
 class _Engine(Protocol):
@@ -35,6 +35,8 @@ class _Engine(Protocol):
     async def matches(self, tx: Tx, words: Words, span: Span, most: int) -> list[Hit]: ...
     async def check(self, tx: Tx, words: Words, ids: Sequence[int]) -> set[int]: ...
     async def is_common(self, tx: Tx, words: Words) -> bool: ...
+    async def is_worn(self, tx: Tx) -> bool: ...
+    async def clear(self, tx: Tx) -> None: ...
     async def merge_some(self, tx: Tx) -> bool: ...
 
 
@@ -60,6 +62,16 @@ async def merge_some(tx: Tx) -> bool:
     return await _engine(tx).merge_some(tx)
 
 
+async def is_worn(tx: Tx) -> bool:
+    """Whether the index is best built anew."""
+    return await _engine(tx).is_worn(tx)
+
+
+async def clear(tx: Tx) -> None:
+    """Take everything out of the index; `texts.unindexed` then names every entry."""
+    await _engine(tx).clear(tx)
+
+
 async def find(
     tx: Tx,
     user_id: int,
@@ -73,8 +85,8 @@ async def find(
     """What this user can see of it, in display order."""
     search = _Search(tx, user_id, words_of(query), narrowed, _engine(tx))
     span = Span(order, narrowed.after, narrowed.before, cursor)
-    if cursor is None and narrowed.is_small and (whole := await search.from_short_list(span)) is not None:
-        return _cut(whole, limit)
+    if cursor is None and narrowed.is_small and (found := await search.from_head_of_list(span, limit)):
+        return found
     if await search.goes_by_words(cursor):
         found = await _page(search.from_words, span, limit)
         if len(found.ids) >= limit or found.next is None or cursor is not None or not narrowed.is_small:
@@ -97,13 +109,11 @@ class _Search:
             return cursor.id == 0
         return not await self.engine.is_common(self.tx, self.words)
 
-    async def from_short_list(self, span: Span) -> list[Hit] | None:
-        """All there is, if the list is short."""
-        hits = await listed(self.tx, self.user_id, self.narrowed, span, FEW + 1)
-        if len(hits) > FEW:
-            return None
-        good = await self._checked(_ids(hits))
-        return [hit for hit in hits if hit.entry_id in good]
+    async def from_head_of_list(self, span: Span, limit: int) -> Found | None:
+        """The page, if the list is short or its beginning is enough."""
+        hits, good = await self.from_list(span, FEW + 1)
+        found = [hit for hit in hits if hit.entry_id in good]
+        return _cut(found, limit) if len(hits) <= FEW or len(found) > limit else None
 
     async def from_words(self, span: Span, most: int) -> tuple[list[Hit], set[int]]:
         hits = await self.engine.matches(self.tx, self.words, span, most)

@@ -27,10 +27,6 @@ class Words:
     """Every group must match, by any of its parts."""
     excluded: tuple[Part, ...]
 
-    @property
-    def has_prefix(self) -> bool:
-        return any(part.prefix for group in (*self.groups, self.excluded) for part in group)
-
 
 def words_of(query: SearchQuery) -> Words:
     return Words(

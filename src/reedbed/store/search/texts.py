@@ -1,13 +1,14 @@
 """What the answer to a search shows and ranks by, read only for entries that were found."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, ClauseElement, bindparam, column, func, select, table
 
 from reedbed.domain.search_rank import Candidate
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
-from reedbed.store.statements import Statement
+from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_bodies
 
 MOST_READ = 60_000
@@ -23,6 +24,46 @@ _BODIES = Statement(
         among(entry_bodies.c.entry_id, "ids")
     )
 )
+
+
+_INDEXED = {
+    "sqlite": table("search_keys", column("entry_id")),
+    "postgresql": table("search_entries", column("entry_id")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    id: int
+    title: str
+    author: str | None
+    content: str
+    """Sanitised markup; the whole article where it was fetched."""
+
+
+def _select_unindexed(engine: str) -> ClauseElement:
+    indexed = _INDEXED[engine]
+    known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
+    return (
+        select(
+            entries.c.id,
+            entries.c.title,
+            entries.c.author,
+            func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content),
+        )
+        .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+        .where(~known.exists())
+        .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+        .limit(bindparam("most", type_=BigInteger))
+    )
+
+
+_UNINDEXED = Shapes(_select_unindexed)
+
+
+async def unindexed(tx: Tx, most: int) -> list[Unindexed]:
+    """The newest entries that the index lacks."""
+    return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), {"most": most})]
 
 
 async def candidates(tx: Tx, ids: Sequence[int]) -> list[Candidate]:

@@ -68,6 +68,7 @@ _CHECK = Statement(
         " AND (words @@ CAST(CAST(:match AS text) AS tsquery)) IS TRUE"
     )
 )
+_CLEAR = Statement(text("DELETE FROM search_entries"))
 _SHARES = Statement(
     text(
         "SELECT stat.word, stat.share * pg_class.reltuples FROM pg_stats, pg_class,"
@@ -119,6 +120,15 @@ async def is_common(tx: Tx, words: Words) -> bool:
     )
     counts = {row[0]: row[1] for row in counted}
     return min((sum(_likely(part, counts) for part in group) for group in words.groups), default=0) > COMMON
+
+
+async def is_worn(tx: Tx) -> bool:
+    """What is deleted leaves the index with the next vacuum."""
+    return False
+
+
+async def clear(tx: Tx) -> None:
+    await tx.run(_CLEAR)
 
 
 async def merge_some(tx: Tx) -> bool:

@@ -1,0 +1,53 @@
+"""The index mended and built anew."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.services.search_upkeep import mend_search, rebuild_search
+from reedbed.store.search import fts5
+from tests.crawling import Crawl, crawl_on
+from tests.store.library import Library
+from tests.store.searching import Shelf, new_shelf
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+@pytest.fixture
+async def shelf(crawl: Crawl) -> Shelf:
+    return await new_shelf(Library(crawl.runtime.db))
+
+
+async def test_what_nobody_indexed_is_found_after_mending(crawl: Crawl, shelf: Shelf) -> None:
+    entry = await shelf.library.entry(shelf.feed)
+    assert await shelf.find("body") == []
+    assert await mend_search(crawl.runtime) == 1
+    assert await shelf.find("body") == [entry]
+    assert await mend_search(crawl.runtime) == 0
+
+
+async def test_a_rebuilt_index_finds_the_same(crawl: Crawl, shelf: Shelf) -> None:
+    entry = await shelf.put("Heron", "Grey heron", author="Ada")
+    await shelf.rewrite(entry, "Egret", "White egret", author="Ada")
+    assert await rebuild_search(crawl.runtime) == 1
+    assert await shelf.find('"white egret" author:ada') == [entry]
+    assert await shelf.find("heron") == []
+
+
+async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fts5, "FEW_DEAD", 2)
+    async with crawl_on(sqlite_url) as crawl:
+        shelf = await new_shelf(Library(crawl.runtime.db))
+        entry = await shelf.put("heron")
+        for _ in range(3):
+            await shelf.rewrite(entry, "heron")
+        assert await crawl.column("SELECT count(*) FROM search_keys") == [4]
+        assert await mend_search(crawl.runtime) == 1
+        assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
+        assert await shelf.find("heron") == [entry]
