@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -36,8 +37,11 @@ HASHES_COMPARED = 2_000
 _LONGEST_KEY = 2_000
 """Bytes; PostgreSQL indexes no value of more than a third of a page."""
 
-_LOOP_BUDGET = 100_000
-"""Characters of markup from which cleaning would hold up the event loop noticeably."""
+_LOOP_BUDGET = 8_000
+"""Characters of markup that are cleaned on the spot; more would keep pages waiting."""
+
+# One thread: several would not clean faster, but all stand in the way of the event loop for their turn.
+_cleaning = ThreadPoolExecutor(1, thread_name_prefix="cleaning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ async def _written_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[li
     size = sum(len(each.entry.content) for each in (*plan.new, *plan.changed))
     if size < _LOOP_BUDGET:
         return _write_out(check, plan, parsed)
-    return await asyncio.to_thread(_write_out, check, plan, parsed)
+    return await asyncio.get_running_loop().run_in_executor(_cleaning, _write_out, check, plan, parsed)
 
 
 def _write_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[list[EntryRow], list[Rewrite]]:

@@ -170,7 +170,7 @@ async def known_all(tx: Tx, feed_id: int, most: int) -> Known:
 
 async def insert_new(tx: Tx, rows: Sequence[EntryRow]) -> list[tuple[int, EntryRow]]:
     """Store these entries; back come only the truly new ones with their ids, in the order given."""
-    # RETURNING for each row costs twice as much. Ids only grow, and our leases keep others out of these feeds.
+    # RETURNING for each row costs twice as much. Ids only grow, and leases keep others out of these feeds.
     before = await tx.value(_NEWEST)
     await tx.run_each(_INSERT, [_entry_params(row) for row in rows])
     ours = {row.feed_id for row in rows}

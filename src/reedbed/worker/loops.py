@@ -1,20 +1,27 @@
 """All loops of the worker role, side by side, until told to stop."""
 
 import asyncio
+import sys
 
 from reedbed.services.runtime import Runtime
+from reedbed.worker.ai import write_summaries
 from reedbed.worker.chores import find_icons, sweep
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
 
+SWITCH_SECONDS = 0.0005
+
 
 async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run every loop; after `stop`, give what is in hand `grace` seconds to finish."""
+    # A page waits for the thread that cleans entries at each of its steps: half a millisecond, not five.
+    sys.setswitchinterval(SWITCH_SECONDS)
     chores = [asyncio.create_task(sweep(runtime, stop)), asyncio.create_task(find_icons(runtime, stop))]
     try:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))
             loops.create_task(run_jobs(runtime, stop, grace=grace))
+            loops.create_task(write_summaries(runtime, stop, grace=grace))
     finally:
         # What they do can be broken off anywhere and is taken up again.
         for chore in chores:
