@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from reedbed.domain.times import Instant
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
 from reedbed.services.rule_arrival import NOTHING, Forecast
-from reedbed.store import jobs, rules, unread
+from reedbed.store import full_articles, jobs, rules, unread
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import NewEntry
 
 RULES_JOB = "rules"
+ARTICLES_JOB = "articles"
 
 
 async def decide_on_arrival(
@@ -33,6 +34,8 @@ async def decide_on_arrival(
     for user_id, ids in forecast.open_for(stored).items():
         if user_id in reached:
             await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
+    if stored and await full_articles.wanted_always(tx, feed_id):
+        await jobs.add(tx, ARTICLES_JOB, {"entry_ids": [entry_id for entry_id, _ in stored]}, now=now)
     return reached
 
 

@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 
-from reedbed.services import arrival, mail, refresh_progress, rule_actions, rule_notices, rule_runs
+from reedbed.services import (
+    arrival,
+    full_articles,
+    mail,
+    refresh_progress,
+    rule_actions,
+    rule_notices,
+    rule_runs,
+)
 from reedbed.services.jobs import Handler
 
 HANDLERS: Mapping[str, Handler] = {
     mail.JOB_KIND: mail.post_letter,
     refresh_progress.JOB_KIND: refresh_progress.tell_progress,
+    arrival.ARTICLES_JOB: full_articles.fetch_articles,
     arrival.RULES_JOB: rule_runs.run_rules,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
 }

@@ -1,0 +1,27 @@
+"""The whole article of an entry."""
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response
+from reedbed.http.limits import RefreshLimit
+from reedbed.services.full_articles import read_full_article
+
+router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
+
+
+class FullArticleOut(BaseModel):
+    content: str | None
+    failed: str | None
+
+
+@router.get(
+    "/{entry_id}/full",
+    summary="The extracted article, fetched from the site if it was never had",
+    responses={200: {"model": FullArticleOut}},
+)
+async def full_article(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, _: RefreshLimit) -> Response:
+    found = await read_full_article(runtime, caller.user_id, entry_id)
+    return json_response({"content": found.content, "failed": found.failed or None})

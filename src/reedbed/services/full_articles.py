@@ -1,0 +1,94 @@
+"""Truncated feeds become whole articles: on demand, or for every entry of a feed that somebody wants so."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reedbed.domain.errors import NotFound
+from reedbed.domain.fetching import Fetched
+from reedbed.domain.times import DAY, SECOND, Instant
+from reedbed.domain.urls import host_of
+from reedbed.services.jobs import Done, Later
+from reedbed.services.runtime import Runtime
+from reedbed.store import entries, full_articles
+from reedbed.store.jobs import Job
+
+COOLDOWN = DAY
+EXTRACT_SECONDS = 20.0
+AT_ONCE = 20
+"""Entries of one job before it makes room for others."""
+
+_NO_ADDRESS = "This entry has no address to read the article from."
+_TOO_HARD = "The article could not be read in time."
+
+
+@dataclass(frozen=True, slots=True)
+class FullArticle:
+    content: str | None
+    """Sanitised HTML; None when there is none."""
+    failed: str = ""
+    """One plain sentence, when it could not be had."""
+
+
+async def read_full_article(runtime: Runtime, user_id: int, entry_id: int) -> FullArticle:
+    """The whole article of an entry this user sees, fetched now if it was never had."""
+    async with runtime.db.read() as tx:
+        entry = await entries.get(tx, user_id, entry_id)
+        tried = await full_articles.attempted_at(tx, entry_id) if entry else None
+    if entry is None:
+        raise NotFound("There is no such entry.")
+    if entry.full_content is not None:
+        return FullArticle(entry.full_content)
+    if entry.row.url is None:
+        return FullArticle(None, _NO_ADDRESS)
+    if tried is not None and runtime.now() < tried + COOLDOWN:
+        return FullArticle(None, _tried_lately(runtime.now(), tried))
+    return await _fetch(runtime, entry_id, entry.row.url)
+
+
+async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
+    """The job: entries that arrived in a feed whose articles somebody always wants whole."""
+    async with runtime.db.read() as tx:
+        waiting = await full_articles.never_tried(tx, _ids(job))
+    for entry_id, url in waiting[:AT_ONCE]:
+        turn = await runtime.pacer.reserve(host_of(url) or "", runtime.now(), runtime.fetching.host_delay)
+        await asyncio.sleep(max(0, turn - runtime.now()) / SECOND)
+        await _fetch(runtime, entry_id, url)
+    return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
+
+
+async def _fetch(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
+    found = await _extract(runtime, url)
+    async with runtime.db.write() as tx:
+        if found.content is None:
+            await full_articles.note_attempt(tx, entry_id, runtime.now())
+        else:
+            await full_articles.keep(tx, entry_id, found.content, runtime.now())
+    return found
+
+
+async def _extract(runtime: Runtime, url: str) -> FullArticle:
+    page = await runtime.fetcher.fetch_page(url)
+    if not isinstance(page, Fetched):
+        return FullArticle(None, getattr(page, "message", _TOO_HARD))
+    try:
+        async with asyncio.timeout(EXTRACT_SECONDS):
+            return await asyncio.to_thread(_read, page.body, page.url)
+    except TimeoutError:
+        return FullArticle(None, _TOO_HARD)
+
+
+def _read(body: bytes, url: str) -> FullArticle:
+    from reedbed.ingest.article import Article, extract_article  # loads the extractor at its first use
+
+    found = extract_article(body, url)
+    return FullArticle(found.content_html) if isinstance(found, Article) else FullArticle(None, found.reason)
+
+
+def _tried_lately(now: Instant, tried: Instant) -> str:
+    hours = max(1, (tried + COOLDOWN - now) // (3_600 * SECOND))
+    return f"The article could not be read from the site. The next try is possible in {hours} h."
+
+
+def _ids(job: Job) -> Sequence[int]:
+    return [int(one) for one in job.payload.get("entry_ids", ())]
