@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from reedbed import __version__
 from reedbed.domain.accounts import User
+from reedbed.domain.breaker import shown_state
+from reedbed.domain.summaries import LEASE
 from reedbed.services.runtime import Runtime
-from reedbed.store import app_settings, status
+from reedbed.store import ai_state, app_settings, status, summary_queue
 
 MEGABYTE = 1_000_000
 
@@ -50,5 +52,10 @@ async def current_status(runtime: Runtime, user: User) -> Status:
 
 
 async def queue_state(runtime: Runtime) -> QueueState:
-    """Nothing waits: summaries are made on the spot, without a model."""
-    return QueueState()
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        sizes = await summary_queue.sizes(tx, now, now - LEASE)
+        if runtime.ai.model is None:
+            return QueueState(sizes.all)
+        breaker = await ai_state.breaker_of(tx, runtime.ai.model.name)
+    return QueueState(sizes.all, shown_state(breaker, runtime.ai.breaker, now))

@@ -122,11 +122,15 @@ _SET_BACK = Statement(
         lease_holder=null(),
     )
 )
-_RELEASE = Statement(
+_PUT_OFF = Statement(
     update(summary_queue)
     .where(*_mine)
-    .values(locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"))
+    .values(
+        locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why")
+    )
 )
+_DROP = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
+_DROP_OTHERS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
 _RETRY = Statement(
     update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
 )
@@ -222,9 +226,23 @@ async def set_back(tx: Tx, row: Queued, holder: str, setback: Setback, error: st
     )
 
 
-async def release(tx: Tx, row: Queued, holder: str, *, until: Instant | None = None) -> None:
-    """Give it back as it was; it may rest until some moment."""
-    await tx.run(_RELEASE, {**_lease(row, holder), "until": until})
+async def release(tx: Tx, row: Queued, holder: str) -> None:
+    """Give it back as it was."""
+    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": None, "why": None})
+
+
+async def put_off(tx: Tx, row: Queued, holder: str, until: Instant, why: str) -> None:
+    """Give it back until then; it is not its fault."""
+    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": until, "why": why})
+
+
+async def drop(tx: Tx, key: str) -> None:
+    await tx.run(_DROP, {"wanted": key})
+
+
+async def drop_others(tx: Tx, models: Sequence[str]) -> int:
+    """What waits for models that nobody asks any more."""
+    return await tx.run(_DROP_OTHERS, {"models": list(models)})
 
 
 async def retry_all(tx: Tx) -> int:

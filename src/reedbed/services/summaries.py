@@ -1,0 +1,100 @@
+"""Summaries as readers ask for them. A request only looks and queues; workers write."""
+
+import asyncio
+
+from reedbed.domain.accounts import User
+from reedbed.domain.entries import Entry
+from reedbed.domain.errors import NotFound
+from reedbed.domain.hints import Hint
+from reedbed.domain.summaries import BACKGROUND, OPENED, SummaryState, Variant
+from reedbed.ingest.content_hash import content_hash
+from reedbed.ingest.text import clean_text
+from reedbed.services.entries import NO_SUCH_ENTRY
+from reedbed.services.runtime import Runtime
+from reedbed.services.writers import variant_for
+from reedbed.store import entries, summaries, summary_queue
+from reedbed.store.database import Tx
+from reedbed.store.summaries import Attachment
+
+NOTHING_TO_READ = "There is nothing in this entry to summarise."
+MOST_HTML = 400_000
+
+
+async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
+    """What there is; where there is nothing, it is asked for. `again` gives a failed one another chance."""
+    variant = variant_for(runtime, user)
+    async with runtime.db.read() as tx:
+        entry = await entries.get(tx, user.id, entry_id)
+        if entry is None:
+            raise NotFound(NO_SUCH_ENTRY)
+        known = await summaries.attached(tx, entry_id, variant)
+    if known is not None and _is_current(known, entry) and not again:
+        state = _state(known, variant)
+        if state is not None and (state.status != "pending" or known.queued_priority == OPENED):
+            return state
+    return await _ask(runtime, user.id, entry, variant, priority=OPENED, again=again)
+
+
+async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState | None:
+    """Only what is there, without asking; None when nobody has asked yet."""
+    known = await summaries.attached(tx, entry.row.id, variant)
+    return _state(known, variant) if known is not None and _is_current(known, entry) else None
+
+
+async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
+    """Queue what has no summary yet, behind everything a reader has opened; how many were asked for."""
+    variant = variant_for(runtime, user)
+    async with runtime.db.read() as tx:
+        found = await entries.by_ids(tx, user.id, entry_ids)
+        have = await summaries.one_lines(tx, entry_ids, variant)
+    asked = [entry for entry in found if entry.row.id not in have]
+    for entry in asked:
+        await _ask(runtime, user.id, entry, variant, priority=BACKGROUND, again=False)
+    return len(asked)
+
+
+async def _ask(
+    runtime: Runtime, user_id: int, entry: Entry, variant: Variant, *, priority: int, again: bool
+) -> SummaryState:
+    html = (entry.full_content or entry.content)[:MOST_HTML]
+    if not clean_text(html).strip():
+        return SummaryState("failed", error=NOTHING_TO_READ, model=variant.model)
+    # Hashing walks the whole markup; elsewhere, so that other requests go on meanwhile.
+    digest = await asyncio.to_thread(content_hash, html)
+    now, key = runtime.now(), variant.key(digest)
+    async with runtime.db.write() as tx:
+        await summaries.attach(
+            tx,
+            entry.row.id,
+            variant,
+            key,
+            version=entry.row.version,
+            of_full=entry.full_content is not None,
+        )
+        if again:
+            await summaries.forgive(tx, key)
+            await summary_queue.retry(tx, key)
+        known = await summaries.attached(tx, entry.row.id, variant)
+        assert known is not None
+        if known.summary is None and known.failure is None:
+            await summary_queue.add(tx, digest, variant, user_id=user_id, priority=priority, now=now)
+    state = _state(known, variant) or SummaryState("pending", model=variant.model)
+    if state.status == "pending":
+        await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
+    return state
+
+
+def _is_current(known: Attachment, entry: Entry) -> bool:
+    return known.version == entry.row.version and known.of_full == (entry.full_content is not None)
+
+
+def _state(known: Attachment, variant: Variant) -> SummaryState | None:
+    if known.summary is not None:
+        return SummaryState("ready", known.summary, model=known.summary.model)
+    if known.failure is not None:
+        return SummaryState("failed", error=known.failure, model=variant.model)
+    if known.queued_priority is None:
+        return None
+    if known.cooldown_until is not None:
+        return SummaryState("failed", error=known.queued_error or "", model=variant.model)
+    return SummaryState("pending", model=variant.model)

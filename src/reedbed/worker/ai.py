@@ -1,0 +1,93 @@
+"""The loop that writes summaries: a few calls side by side, woken when somebody asks."""
+
+import asyncio
+from contextlib import suppress
+
+import structlog
+
+from reedbed.domain.errors import Unavailable
+from reedbed.domain.times import SECOND
+from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_summary
+from reedbed.services.runtime import Runtime
+
+log = structlog.get_logger()
+
+AT_ONCE = 4
+LONGEST_NAP = 5.0
+SHORTEST_NAP = 0.05
+AFTER_TROUBLE = 2.0
+
+
+async def write_summaries(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+    """Until told to stop; then finish the calls in flight within `grace` seconds and give the others back."""
+    wake = asyncio.Event()
+    running: dict[asyncio.Task[None], Task] = {}
+    ears = [asyncio.create_task(_hear(runtime, wake)), asyncio.create_task(_wake_at(stop, wake))]
+    try:
+        while not stop.is_set():
+            wake.clear()
+            nap = LONGEST_NAP if len(running) >= AT_ONCE else await _look(runtime, running, wake)
+            await _sleep(wake, nap)
+    finally:
+        for ear in ears:
+            ear.cancel()
+        await asyncio.gather(*ears, return_exceptions=True)
+        await _finish(runtime, running, grace)
+
+
+async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event) -> float:
+    """Begin the next one; how long to sleep after it."""
+    try:
+        found = await next_task(runtime)
+    except Unavailable as error:
+        log.warning("summaries wait for the database", error=error.message)
+        return AFTER_TROUBLE
+    match found:
+        case Nap():
+            return min(max((found.until - runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
+        case Gone():
+            return 0.0
+        case Task():
+            task = asyncio.create_task(_write(runtime, found))
+            running[task] = found
+            task.add_done_callback(lambda done: (running.pop(done, None), wake.set()))
+            return 0.0
+
+
+async def _write(runtime: Runtime, task: Task) -> None:
+    try:
+        await write_summary(runtime, task)
+    except Unavailable as error:
+        log.warning("a summary could not be noted", key=task.row.key, error=error.message)
+    except Exception:
+        log.exception("a summary could not be noted", key=task.row.key)
+
+
+async def _finish(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:
+    if running:
+        await asyncio.wait(list(running), timeout=grace)
+    left = dict(running)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    for given in left.values():
+        with suppress(Unavailable):
+            await give_back(runtime, given)
+
+
+async def _hear(runtime: Runtime, wake: asyncio.Event) -> None:
+    with runtime.bus.listen() as listener:
+        async for hint in listener:
+            if hint.topic in ("wake", "resync"):
+                wake.set()
+
+
+async def _wake_at(stop: asyncio.Event, wake: asyncio.Event) -> None:
+    await stop.wait()
+    wake.set()
+
+
+async def _sleep(wake: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wake.wait()

@@ -1,0 +1,110 @@
+"""A model on loopback that speaks OpenAI's protocol and answers as it is told.
+
+Each question takes the next answer of the script; when the script is over, the model does its work: it
+answers with a summary or a digest of what it was given.
+"""
+
+import asyncio
+import json
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from reedbed.ai.openai import OpenAiModel
+
+Question = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One scripted answer; `text` is what the model says, `raw` the whole body instead."""
+
+    status: int = 200
+    text: str | None = None
+    raw: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+    usage: tuple[int, int] | None = (100, 20)
+
+
+def summary(one_line: str = "A line.", text: str = "A summary in words.") -> str:
+    return json.dumps({"one_line": one_line, "summary": text})
+
+
+class ModelServer:
+    def __init__(self) -> None:
+        self.script: deque[Reply] = deque()
+        self.questions: list[Question] = []
+        self.keys: list[str | None] = []
+        self.behave: Callable[[Question], Reply] = obey_the_task
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def calls(self) -> int:
+        return len(self.questions)
+
+    def model(self, name: str = "scripted", **options: Any) -> OpenAiModel:
+        return OpenAiModel(name, **{"base_url": self.url, "api_key": "a-key", "timeout": 5, **options})
+
+    def say(self, *replies: Reply) -> None:
+        self.script.extend(replies)
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._answer)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        question = await request.json()
+        self.questions.append(question)
+        self.keys.append(request.headers.get("Authorization"))
+        reply = self.script.popleft() if self.script else self.behave(question)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(reply.wait)
+        finally:
+            self.in_flight -= 1
+        body = reply.raw if reply.raw is not None else _body(reply)
+        return web.Response(
+            status=reply.status, body=body, headers=reply.headers, content_type="application/json"
+        )
+
+
+def obey_the_task(question: Question) -> Reply:
+    """A model that does what it was asked by its operator."""
+    material = question["messages"][1]["content"]
+    if "paragraphs" in question["messages"][0]["content"]:
+        numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
+        sentences = [{"text": f"Report {number}.", "sources": [number]} for number in numbers[:4]]
+        return Reply(text=json.dumps({"paragraphs": [{"heading": "News", "sentences": sentences}]}))
+    title = re.search(r"^Title: (.*)$", material, re.MULTILINE)
+    assert title is not None
+    return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))
+
+
+def _body(reply: Reply) -> bytes:
+    said: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": reply.text}}]}
+    if reply.usage is not None:
+        said["usage"] = {"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1]}
+    return json.dumps(said).encode()

@@ -1,0 +1,117 @@
+"""Summaries without a model: asked for by reading, written by a worker, shared by equal texts."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.domain.errors import NotFound
+from reedbed.domain.summaries import EXTRACT
+from reedbed.services.status import queue_state
+from reedbed.services.summaries import ask_in_background
+from tests.crawling import crawl_on
+from tests.services.writing import STORY, Desk, new_desk
+
+
+@pytest.fixture
+async def desk(database_url: str) -> AsyncIterator[Desk]:
+    async with crawl_on(database_url) as crawl:
+        yield await new_desk(crawl)
+
+
+async def test_opening_an_entry_queues_its_summary_and_a_worker_writes_it(desk: Desk) -> None:
+    entry = await desk.entry()
+    assert (await desk.ask(entry)).status == "pending"
+    assert await desk.write() == 1
+    state = await desk.ask(entry)
+    assert state.status == "ready" and state.summary is not None
+    assert state.summary.model == EXTRACT
+    assert state.summary.text.startswith("The council of Marrowby voted to close the swing bridge")
+    assert len(state.summary.one_line) <= 140
+    assert state.summary.language == "en"
+
+
+async def test_asking_wakes_the_worker_and_being_ready_is_told(desk: Desk) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    assert desk.crawl.heard("wake")[-1].data == {"for": "ai"}
+    await desk.write()
+    assert desk.crawl.heard("entry_updated")[-1].data["id"] == str(entry)
+
+
+async def test_asking_twice_is_free(desk: Desk) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    await desk.ask(entry)
+    assert await desk.value("SELECT count(*) FROM summary_queue") == 1
+    assert await desk.write() == 1
+
+
+async def test_equal_texts_in_two_feeds_are_written_once(desk: Desk) -> None:
+    other_feed = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    first = await desk.entry()
+    second = await desk.entry(f"{STORY}</p><p>Read more", title="Elsewhere", feed_id=other_feed)
+    await desk.ask(first)
+    await desk.ask(second)
+    assert await desk.write() == 1
+    assert (await desk.ask(first)).summary == (await desk.ask(second)).summary
+
+
+async def test_what_a_reader_opened_goes_before_the_background(desk: Desk) -> None:
+    background = [await desk.entry(f"{STORY} It is version {number} of it.") for number in range(3)]
+    opened = await desk.entry(f"{STORY} A reader waits for this one.")
+    assert await ask_in_background(desk.runtime, desk.user, background) == 3
+    await desk.ask(opened)
+    await desk.write(most=1)
+    assert (await desk.ask(opened)).status == "ready"
+    await desk.ask(background[2])
+    await desk.write(most=1)
+    assert (await desk.ask(background[2])).status == "ready"
+    assert (await desk.ask(background[0])).status == "pending"
+
+
+async def test_a_changed_entry_gets_another_summary(desk: Desk) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    await desk.write()
+    new = "A heron was seen in the harbour of Marrowby on Sunday morning. It stayed for an hour and left."
+    await desk.crawl.change(
+        "UPDATE entry_bodies SET content = :c WHERE entry_id = :id RETURNING 1", c=new, id=entry
+    )
+    await desk.crawl.change("UPDATE entries SET version = 2 WHERE id = :id RETURNING 1", id=entry)
+    assert (await desk.ask(entry)).status == "pending"
+    await desk.write()
+    state = await desk.ask(entry)
+    assert state.summary is not None and "heron" in state.summary.text
+
+
+async def test_an_entry_without_words_fails_at_once_and_says_so(desk: Desk) -> None:
+    entry = await desk.entry("<img src='x.png'>")
+    state = await desk.ask(entry)
+    assert (state.status, state.error) == ("failed", "There is nothing in this entry to summarise.")
+    assert (await queue_state(desk.runtime)).size == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 300_000, "\u0001\u0002 % % %", "<p>" * 3000 + "Deep down.", "a. " * 50_000]
+)
+async def test_strange_texts_end_and_block_nothing(desk: Desk, text: str) -> None:
+    entry = await desk.entry(text)
+    await desk.ask(entry)
+    await desk.write()
+    assert (await desk.ask(entry)).status in ("ready", "failed")
+    assert (await queue_state(desk.runtime)).size == 0
+
+
+async def test_another_users_entry_cannot_be_summarised(desk: Desk) -> None:
+    entry = await desk.entry()
+    stranger = await new_desk(desk.crawl)
+    with pytest.raises(NotFound):
+        await stranger.ask(entry)
+
+
+async def test_an_entry_that_is_deleted_leaves_no_work(desk: Desk) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    await desk.crawl.change("DELETE FROM entries WHERE id = :id RETURNING 1", id=entry)
+    assert await desk.write() == 0
+    assert await desk.value("SELECT count(*) FROM summary_queue") == 0

@@ -1,0 +1,106 @@
+"""Summaries in hand: entries with texts, a model on demand, workers that write when they are told to."""
+
+from dataclasses import replace
+from typing import Any
+
+from reedbed.domain.accounts import User
+from reedbed.domain.breaker import BreakerPolicy
+from reedbed.domain.summaries import SummaryState
+from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_summary
+from reedbed.services.runtime import AiPolicy, Runtime
+from reedbed.services.summaries import get_summary
+from reedbed.store import users
+from tests.crawling import Crawl, run
+from tests.modelserver import ModelServer
+
+AT_ONCE = BreakerPolicy(min_interval=0)
+STORY = (
+    "The council of Marrowby voted to close the swing bridge to cars for fourteen months. "
+    "Buses, cyclists and people on foot keep one lane while the repair goes on. "
+    "The repair costs eighteen million, and two thirds of it come from the reserve of the town. "
+    "A smaller plan was rejected because it would have closed the bridge twice."
+)
+
+
+class Desk:
+    """A user with a feed, and what a test does to them."""
+
+    def __init__(self, crawl: Crawl, user: User, feed_id: int) -> None:
+        self.crawl = crawl
+        self.user = user
+        self.feed_id = feed_id
+        self._made = 0
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.crawl.runtime
+
+    async def entry(self, text: str = STORY, *, title: str = "The bridge", feed_id: int | None = None) -> int:
+        self._made += 1
+        now = self.runtime.now()
+        async with self.runtime.db.write() as tx:
+            rows = await run(
+                tx,
+                "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, published_at, "
+                "words, summary) VALUES (:feed, :guid, :title, 'x', :at, :at, :at, 100, '') RETURNING id",
+                feed=feed_id or self.feed_id,
+                guid=f"g{self._made}-{feed_id}",
+                title=title,
+                at=now,
+            )
+            entry_id = rows[0][0]
+            await run(
+                tx,
+                "INSERT INTO entry_bodies (entry_id, content) VALUES (:id, :content) RETURNING entry_id",
+                id=entry_id,
+                content=f"<p>{text}</p>",
+            )
+        return entry_id
+
+    async def ask(self, entry_id: int, *, again: bool = False) -> SummaryState:
+        return await get_summary(self.runtime, self.user, entry_id, again=again)
+
+    async def write(self, *, most: int = 20) -> int:
+        """Let a worker do what can be done now; how many summaries it tried to write."""
+        tried = 0
+        for _ in range(most):
+            match await next_task(self.runtime):
+                case Task() as task:
+                    tried += 1
+                    await write_summary(self.runtime, task)
+                case Nap():
+                    break
+                case Gone():
+                    continue
+        return tried
+
+    async def opt_in(self) -> None:
+        self.user = await opted_in(self.runtime, self.user)
+
+    def use(self, server: ModelServer, **policy: Any) -> None:
+        given = {"model": server.model(), "breaker": AT_ONCE, **policy}
+        self.crawl.runtime = replace(self.runtime, ai=AiPolicy(**given))
+
+    def pass_time(self, millis: int) -> None:
+        self.crawl.clock.ahead += millis
+
+    async def value(self, sql: str, **params: Any) -> Any:
+        rows = await self.crawl.rows(sql, **params)
+        return rows[0][0] if rows else None
+
+
+async def opted_in(runtime: Runtime, user: User) -> User:
+    async with runtime.db.write() as tx:
+        await users.set_preferences(tx, user.id, '{"remote_ai": true}')
+        changed = await users.by_id(tx, user.id)
+    assert changed is not None
+    return changed
+
+
+async def new_desk(crawl: Crawl) -> Desk:
+    user_id = await crawl.person()
+    feed_id = await crawl.follow(f"http://127.0.0.1:9/{user_id}.xml", user_id=user_id)
+    async with crawl.runtime.db.read() as tx:
+        user = await users.by_id(tx, user_id)
+    assert user is not None
+    return Desk(crawl, user, feed_id)
