@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-START_SECONDS = 30
+START_SECONDS = 120
 OWNER = {"REEDBED_OWNER_EMAIL": "owner@example.org", "REEDBED_OWNER_PASSWORD": "correct horse battery"}
 COMMAND = str(Path(sys.executable).with_name("reedbed"))
 
@@ -39,7 +39,7 @@ class Reedbed:
         while time.monotonic() < deadline:
             assert self.process.poll() is None, f"ended with {self.process.returncode}"
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=1).status_code == 200:
+                if httpx.get(f"{self.url}/readyz", timeout=10).status_code == 200:
                     return
             except httpx.HTTPError:
                 time.sleep(0.05)
