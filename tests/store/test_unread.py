@@ -1,6 +1,7 @@
 """Arrivals, subscribing, leaving and coming back: who has what unread."""
 
-from reedbed.store import unread
+from reedbed.store import undo, unread
+from reedbed.store.mark_all import mark_all
 from reedbed.store.unread import NewEntry
 from tests.store.library import Library
 
@@ -78,7 +79,6 @@ async def test_a_forgotten_entry_leaves_every_count(library: Library) -> None:
     feed = await library.feed()
     ann, ben = await library.reader(feed), await library.reader(feed)
     old, new = await library.entry(feed), await library.entry(feed)
-    await library.read(ben, old)
     await library.leave(ben, feed)
     async with library.db.write() as tx:
         await unread.forget_entries(tx, [old])
@@ -86,3 +86,33 @@ async def test_a_forgotten_entry_leaves_every_count(library: Library) -> None:
     assert await library.unread_count(ann, feed) == 1
     await library.come_back(ben, feed)
     assert await library.unread_count(ben, feed) == 1
+
+
+async def test_an_entry_marked_unread_below_the_mark_is_marked_read_with_the_rest(library: Library) -> None:
+    feed = await library.feed()
+    ann = await library.reader(feed)
+    entry = await library.entry(feed)
+    async with library.db.write() as tx:
+        await mark_all(tx, ann, None, None, token_hash="first", now=0)
+    await library.unread_again(ann, entry)
+    assert await library.unread_ids(ann) == [entry]
+    async with library.db.write() as tx:
+        assert await mark_all(tx, ann, None, None, token_hash="second", now=0) == 1
+    assert await library.unread_ids(ann) == []
+    async with library.db.write() as tx:
+        step = await undo.find(tx, ann, "second", 1)
+        assert step
+        assert await undo.take_back(tx, step)
+    assert await library.unread_ids(ann) == [entry]
+    assert await library.unread_count(ann, feed) == 1
+
+
+async def test_an_entry_that_commits_late_is_not_dead_on_arrival(library: Library) -> None:
+    feed = await library.feed()
+    ann = await library.reader(feed)
+    late, early = await library.entry(feed, arrive=False), await library.entry(feed)
+    async with library.db.write() as tx:
+        await mark_all(tx, ann, None, early, token_hash="mark", now=0)
+        await unread.fan_out(tx, feed, [NewEntry(late, 1)])
+    assert await library.unread_ids(ann) == [late]
+    assert await library.unread_count(ann, feed) == 1
