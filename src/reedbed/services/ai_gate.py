@@ -79,10 +79,11 @@ async def enter(
 
 async def settle(tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Trouble, now: Instant) -> Usage:
     """Correct the cost, tell the breaker; what the call used."""
+    # The model's row first, as in `find_door`: whoever takes locks in another order waits for us forever.
+    before = (await ai_state.lock(tx, [permit.model.name]))[permit.model.name]
     used = _used(runtime, permit, outcome)
     # On the day of the reservation, so that midnight loses nothing.
     await ai_state.use(tx, used - permit.reserved, permit.user_id, permit.at)
-    before = (await ai_state.lock(tx, [permit.model.name]))[permit.model.name]
     after = _told(before, runtime.ai.breaker, outcome, now)
     if after != before:
         await ai_state.write(tx, permit.model.name, after)
