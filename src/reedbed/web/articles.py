@@ -13,7 +13,7 @@ from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import ngettext, translate
 from reedbed.web.views.frame import feed_mark
-from reedbed.web.views.reading import Article, Enclosure, FullText, Highlight, Neighbour
+from reedbed.web.views.reading import Article, Enclosure, FullText, Highlight, Neighbour, Summary
 
 WORDS_PER_MINUTE = 230
 BYTES_PER_MB = 1_000_000
@@ -30,6 +30,7 @@ def build_article(
     highlights: tuple[Highlight, ...] = (),
     bookmarked: bool = False,
     around: tuple[EntryRow | None, EntryRow | None] = (None, None),
+    summary: Summary | None = None,
     show_full: bool = False,
     full_failed: str = "",
 ) -> Article:
@@ -55,6 +56,7 @@ def build_article(
         bookmarked=bookmarked,
         tags=row.states.tags,
         known_tags=known_tags,
+        summary=summary,
         full=FullText(shown=show_full and entry.full_content is not None, failed=full_failed)
         if row.url
         else None,

@@ -198,7 +198,7 @@ def _lines(
             FolderLine(
                 id=node.id,
                 name=node.name,
-                depth=node.depth,
+                depth=node.depth - 1,
                 feeds=Count(inside[node.id]),
                 parents=_parents(rows, node.id),
                 first=place == 0,

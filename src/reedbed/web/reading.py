@@ -21,6 +21,7 @@ from reedbed.web.pages import is_htmx, look_of, page, see_other
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place, usual_order
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
 from reedbed.web.sidebar import build_sidebar
+from reedbed.web.summary_block import lines_for, summary_above
 from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
 from reedbed.web.views.sidebar import Sidebar
 
@@ -168,7 +169,8 @@ async def _list(
     if found is None:
         raise NotFound("There is no such list.")
     followed = await feeds_by_id(tx, user_id)
-    maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
+    lines = await lines_for(request, runtime, tx, [row.id for row in found.rows])
+    maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request), lines=lines)
     return maker.make(found, count=count, current=current, after=start.sort_at if start else None)
 
 
@@ -214,6 +216,7 @@ async def read_article(
         highlights=tuple(reversed(kept)),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
         around=around,
+        summary=await summary_above(request, runtime, tx, entry),
         show_full=show_full,
         full_failed=full_failed,
     )

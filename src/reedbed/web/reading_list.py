@@ -24,13 +24,21 @@ class ListMaker:
     """Everything a list needs to know to turn entries into rows."""
 
     def __init__(
-        self, place: Place, feeds: Mapping[int, ShelfFeed], look: Look, now: Instant, zone: tzinfo
+        self,
+        place: Place,
+        feeds: Mapping[int, ShelfFeed],
+        look: Look,
+        now: Instant,
+        zone: tzinfo,
+        *,
+        lines: Mapping[int, str] | None = None,
     ) -> None:
         self._place = place
         self._feeds = feeds
         self._look = look
         self._now = now
         self._zone = zone
+        self._lines = lines or {}
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None

@@ -21,6 +21,7 @@ class Plot:
     finding: str
     """What the drawing shows, said in one sentence for those who cannot see it."""
     axis: tuple[str, ...]
+    """Empty: a figure alone, without a drawing."""
     bars: tuple[Bar, ...] = ()
     bar_width: str = "2.5"
     line: str = ""

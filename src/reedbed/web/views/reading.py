@@ -85,6 +85,10 @@ class Summary:
     by: str = ""
     why: str = ""
     language: str = ""
+    asked: bool = True
+    """A pending one that nobody has asked for asks by itself, once it is shown."""
+    seconds: int = 4
+    """How often a pending one looks again."""
 
 
 @dataclass(frozen=True, slots=True)

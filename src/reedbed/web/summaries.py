@@ -1,0 +1,46 @@
+"""The doors of the summary above an article."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.accounts import Caller
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.services.runtime import Runtime
+from reedbed.services.summaries import get_summary
+from reedbed.web.moments import zone_of
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.summary_block import summary_view, why_waiting
+from reedbed.web.views.reading import SummaryAnswer
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+
+
+@router.get("/entry/{entry_id}/summary")
+async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    if not is_htmx(request):
+        return see_other(request, f"/entry/{entry_id}")
+    return await _block(request, runtime, caller, entry_id, again=False)
+
+
+@router.post("/entry/{entry_id}/summary")
+async def ask(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, next: Text = "/"
+) -> Response:
+    if is_htmx(request):
+        return await _block(request, runtime, caller, entry_id, again=True)
+    await get_summary(runtime, caller.user, entry_id, again=True)
+    return see_other(request, next if next != "/" else f"/entry/{entry_id}")
+
+
+async def _block(
+    request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool
+) -> Response:
+    state = await get_summary(runtime, caller.user, entry_id, again=again)
+    async with runtime.db.read() as tx:
+        why = await why_waiting(tx, runtime, state, zone_of(request))
+    answer = SummaryAnswer(entry_id, summary_view(state, why=why))
+    return await page(request, "reading/summary.html", None, article=answer)

@@ -1,0 +1,71 @@
+"""The summary above an article, as the page shows it."""
+
+from datetime import tzinfo
+
+from fastapi import Request
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.breaker import shown_state
+from reedbed.domain.entries import Entry
+from reedbed.domain.summaries import EXTRACT, SummaryState
+from reedbed.services.runtime import Runtime
+from reedbed.services.summaries import one_lines_for, shown_summary
+from reedbed.services.writers import variant_for
+from reedbed.store import ai_state
+from reedbed.store.database import Tx
+from reedbed.web.moments import coming_moment
+from reedbed.web.templating import translate
+from reedbed.web.views.reading import Summary
+
+LEAST_WORDS = 120
+"""A shorter entry is read as quickly as its summary."""
+SECONDS = 4
+SECONDS_BUILT_IN = 1
+
+
+async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry) -> Summary | None:
+    """What is there; where nobody has asked yet, the block asks by itself once it is shown."""
+    caller = _caller(request)
+    if caller is None or (entry.row.words < LEAST_WORDS and not entry.full_content):
+        return None
+    variant = variant_for(runtime, caller.user)
+    state = await shown_summary(tx, entry, variant)
+    if state is None:
+        return summary_view(SummaryState("pending", model=variant.model), asked=False)
+    return summary_view(state)
+
+
+async def lines_for(request: Request, runtime: Runtime, tx: Tx, ids: list[int]) -> dict[int, str]:
+    caller = _caller(request)
+    return {} if caller is None else await one_lines_for(tx, runtime, caller.user, ids)
+
+
+def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> Summary:
+    built_in = state.model == EXTRACT
+    if state.status == "ready" and state.summary is not None:
+        by = translate("Built-in extract") if built_in else state.model
+        return Summary("ready", text=state.summary.text, by=by, language=state.summary.language)
+    if state.status == "failed" or why:
+        return Summary("unavailable", why=why or translate(state.error or ""))
+    return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
+
+
+async def why_waiting(tx: Tx, runtime: Runtime, state: SummaryState, zone: tzinfo) -> str:
+    """For a summary that waits for a model nobody asks at the moment."""
+    if state.status != "pending" or state.model == EXTRACT:
+        return ""
+    if await ai_state.is_paused(tx):
+        return translate("Summaries are paused by the operator. Reading is not affected.")
+    breaker, policy, now = await ai_state.breaker_of(tx, state.model), runtime.ai.breaker, runtime.now()
+    if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
+        return ""
+    return translate(
+        "Summaries are paused. The model stopped answering at %(since)s. "
+        "Reading is not affected; the next try is at %(until)s.",
+        since=coming_moment(breaker.last_failure_at, now, zone),
+        until=coming_moment(breaker.last_failure_at + policy.recovery, now, zone),
+    )
+
+
+def _caller(request: Request) -> Caller | None:
+    return getattr(request.state, "caller", None)
