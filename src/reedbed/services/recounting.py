@@ -2,11 +2,17 @@
 
 import structlog
 
+from reedbed.domain.times import DAY, MINUTE
 from reedbed.services.announcing import announce_counts
 from reedbed.services.runtime import Runtime
 from reedbed.store.drift import recount, users_to_recount
 
 log = structlog.get_logger()
+
+
+async def recount_each_day(runtime: Runtime) -> int:
+    """In the first minute of the day: counting everything is too dear to do with every sweep."""
+    return await recount_everyone(runtime) if runtime.now() % DAY < MINUTE else 0
 
 
 async def recount_everyone(runtime: Runtime) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.times import DAY
 from reedbed.services.marking import sweep_dead
+from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
 from reedbed.store import events, feed_history, jobs, mail_links, search, sweeping
@@ -59,6 +60,7 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "mail links": sweep_links,
     "events": sweep_events,
     "unread rows": sweep_dead,
+    "counts": recount_each_day,
     "search index": tidy_search,
     "search gaps": mend_search_each_hour,
 }
