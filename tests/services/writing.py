@@ -42,7 +42,7 @@ class Desk:
             rows = await run(
                 tx,
                 "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, published_at, "
-                "words, summary) VALUES (:feed, :guid, :title, 'x', :at, :at, :at, 100, '') RETURNING id",
+                "words, summary) VALUES (:feed, :guid, :title, 'x', :at, :at, :at, 150, '') RETURNING id",
                 feed=feed_id or self.feed_id,
                 guid=f"g{self._made}-{feed_id}",
                 title=title,

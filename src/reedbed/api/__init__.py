@@ -23,6 +23,7 @@ from reedbed.api import (
     searches,
     status,
     subscriptions,
+    summaries,
     tags,
     tokens,
     undo,
@@ -32,6 +33,7 @@ from reedbed.api.openapi import describe
 from reedbed.http.limits import count_request
 
 PARTS = (
+    summaries,
     health,
     status,
     auth,

@@ -1,5 +1,6 @@
 """Entries: lists by view, one entry, its states and its history."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from reedbed.http.json import json_response
 from reedbed.http.limits import spend_search
 from reedbed.services import entries, marking
 from reedbed.services.search import SearchOrder, search_entries
+from reedbed.services.summaries import one_lines
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
@@ -100,9 +102,9 @@ async def list_entries(
     start = None if cursor is None else decode_cursor(cursor, query.order, name)
     size = page_limit(limit)
     if not words:
-        return _page(
-            await entries.list_entries(runtime, caller.user_id, query, start, size), query.order, name
-        )
+        page = await entries.list_entries(runtime, caller.user_id, query, start, size)
+        lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
+        return _page(page, lines, query.order, name)
     await spend_search(runtime, caller)
     found = await search_entries(
         runtime, caller.user_id, words, within=query, order=order, cursor=start, limit=size
@@ -118,7 +120,9 @@ async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Res
 
 @router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryOut}})
 async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
-    return json_response(entry_json(await entries.get_entry(runtime, caller.user_id, entry_id)))
+    found = await entries.get_entry(runtime, caller.user_id, entry_id)
+    lines = await one_lines(runtime, caller.user, [entry_id])
+    return json_response(entry_json(found, lines.get(entry_id)))
 
 
 @router.patch(
@@ -139,9 +143,10 @@ async def versions(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Re
     return json_response({"items": [revision_json(one) for one in revisions], "next_cursor": None})
 
 
-def _page(page: EntryPage, order: Order, name: str) -> Response:
+def _page(page: EntryPage, lines: Mapping[int, str], order: Order, name: str) -> Response:
     following = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
-    return json_response({"items": [entry_item(row) for row in page.rows], "next_cursor": following})
+    items = [entry_item(row, lines.get(row.id)) for row in page.rows]
+    return json_response({"items": items, "next_cursor": following})
 
 
 def _selection(body: MarkBody) -> Selection:

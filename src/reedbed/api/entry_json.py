@@ -79,7 +79,7 @@ class VersionList(BaseModel):
     next_cursor: str | None
 
 
-def entry_item(row: EntryRow) -> dict[str, Any]:
+def entry_item(row: EntryRow, one_line: str | None = None) -> dict[str, Any]:
     states = row.states
     return {
         "id": str(row.id),
@@ -88,7 +88,7 @@ def entry_item(row: EntryRow) -> dict[str, Any]:
         "url": row.url,
         "author": row.author,
         "summary": row.summary,
-        "one_line_summary": None,
+        "one_line_summary": one_line,
         "image": row.image,
         "language": row.language,
         "published_at": moment(row.published_at),
@@ -101,10 +101,10 @@ def entry_item(row: EntryRow) -> dict[str, Any]:
     }
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
+def entry_json(entry: Entry, one_line: str | None = None) -> dict[str, Any]:
     row = entry.row
     return {
-        **entry_item(row),
+        **entry_item(row, one_line),
         "content": entry.content,
         "authors": entry.authors,
         "categories": entry.categories,

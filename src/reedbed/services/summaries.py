@@ -41,6 +41,16 @@ async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState 
     return _state(known, variant) if known is not None and _is_current(known, entry) else None
 
 
+async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
+    """The lines this user sees beside titles; an entry without one is left out."""
+    return await summaries.one_lines(tx, ids, variant_for(runtime, user))
+
+
+async def one_lines(runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
+    async with runtime.db.read() as tx:
+        return await one_lines_for(tx, runtime, user, ids)
+
+
 async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
     """Queue what has no summary yet, behind everything a reader has opened; how many were asked for."""
     variant = variant_for(runtime, user)

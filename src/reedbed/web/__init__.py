@@ -25,6 +25,7 @@ from reedbed.web import (
     settings_account,
     settings_apps,
     settings_published,
+    summaries,
     versions,
 )
 
@@ -37,6 +38,7 @@ PARTS = (
     search_view,
     marking,
     full_articles,
+    summaries,
     add,
     feeds,
     feed_changes,

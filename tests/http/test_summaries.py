@@ -1,0 +1,86 @@
+"""The doors of summaries: the API and the block above an article."""
+
+import pytest
+
+from reedbed.domain.accounts import User
+from reedbed.services.runtime import Runtime
+from reedbed.store import users
+from tests.clients import Client, SignIn
+from tests.crawling import Crawl
+from tests.services.writing import STORY, Desk
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+async def reader(signed_in: SignIn) -> Client:
+    return await signed_in("reader@example.org")
+
+
+@pytest.fixture
+async def desk(reader: Client, crawl: Crawl, runtime: Runtime) -> Desk:
+    feed_id = await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
+    return Desk(crawl, await _user(runtime, reader.user_id), feed_id)
+
+
+async def test_a_summary_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:
+    entry = await desk.entry()
+    first = await reader.get(f"/api/v1/entries/{entry}/summary")
+    assert (first.status_code, first.json()["status"]) == (200, "pending")
+    await desk.write()
+    said = (await reader.get(f"/api/v1/entries/{entry}/summary")).json()
+    assert said["status"] == "ready" and said["built_in"] is True and said["model"] == "extract"
+    assert said["summary"].startswith("The council of Marrowby")
+    assert (await reader.post(f"/api/v1/entries/{entry}/summary")).status_code == 202
+
+
+async def test_lists_and_entries_carry_the_line(reader: Client, desk: Desk) -> None:
+    entry = await desk.entry()
+    other = await desk.entry(f"{STORY} Not asked for.")
+    await desk.ask(entry)
+    await desk.write()
+    items = (await reader.get("/api/v1/entries")).json()["items"]
+    lines = {item["id"]: item["one_line_summary"] for item in items}
+    assert lines[str(other)] is None
+    assert (
+        lines[str(entry)] == (await reader.get(f"/api/v1/entries/{entry}")).json()["one_line_summary"] != ""
+    )
+
+
+async def test_the_page_shows_a_block_that_asks_by_itself_and_then_the_words(
+    by_cookie: SignIn, desk: Desk
+) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry()
+    shown = (await page.get(f"/all/entry/{entry}")).text
+    assert 'data-state="pending"' in shown and 'hx-trigger="load, every 1s' in shown
+    assert "Generating summary…" in shown
+    block = await page.get(f"/entry/{entry}/summary", headers=HTMX)
+    assert 'data-state="pending"' in block.text and "<html" not in block.text
+    await desk.write()
+    ready = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
+    assert "Built-in extract" in ready and "The council of Marrowby" in ready
+    whole = (await page.get(f"/all/entry/{entry}")).text
+    assert 'data-state="ready"' in whole and "Generating summary" not in whole
+
+
+async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry("<img src='https://example.org/x.png'>")
+    block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
+    assert "Summary unavailable" in block and "Try again" in block
+    assert "There is nothing in this entry to summarise." in block
+
+
+async def test_without_a_script_the_address_leads_to_the_article(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry()
+    answer = await page.get(f"/entry/{entry}/summary")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/entry/{entry}")
+
+
+async def _user(runtime: Runtime, user_id: int) -> User:
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, user_id)
+    assert user is not None
+    return user
