@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install the servers and the browser the tests use, where they are missing. Tests can also be pointed at
-# others with TEST_POSTGRES_URL, TEST_REDIS_URL and TEST_CHROMIUM.
+# Install the servers, the browser and the reader app the tests use, where they are missing. Tests can also be
+# pointed at others with TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_CHROMIUM and TEST_NEWSBOAT.
 set -eu
 
 missing=""
@@ -11,11 +11,18 @@ missing=""
 [ -n "${TEST_CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
   || command -v google-chrome >/dev/null || missing="$missing chromium fonts-dejavu-core"
 command -v openssl >/dev/null || missing="$missing openssl"
-[ -n "$missing" ] || exit 0
+# newsboat knows FreshRSS since 2.24; Debian 12 has an older one, so there it is unpacked apart.
+knows_freshrss() {
+  command -v "$1" >/dev/null && "$1" --version | sed -n '1s/[^0-9]*2\.\([0-9]*\).*/\1/p' | grep -qE '^(2[4-9]|[3-9][0-9])$'
+}
+newsboat=$PWD/.venv/newsboat
+apart=""
+[ -n "${TEST_NEWSBOAT:-}" ] || knows_freshrss newsboat || knows_freshrss "$newsboat/bin/newsboat" || apart=newsboat
+[ -n "$missing$apart" ] || exit 0
 
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
-  echo "Missing for the tests:$missing. As root on Debian: apt-get install$missing" >&2
-  echo "Or name your own in TEST_POSTGRES_URL, TEST_REDIS_URL and TEST_CHROMIUM." >&2
+  echo "Missing for the tests:$missing $apart. As root on Debian: apt-get install$missing $apart" >&2
+  echo "Or name your own in TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_CHROMIUM and TEST_NEWSBOAT." >&2
   [ "${CI:-}" != true ]
   exit
 fi
@@ -26,5 +33,8 @@ mkdir -p /etc/postgresql-common
 [ -e /etc/postgresql-common/createcluster.conf ] \
   || echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
 apt-get -q update
-# shellcheck disable=SC2086 # a list of package names
-apt-get -qy -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install --no-install-recommends $missing
+if [ -n "$missing" ]; then
+  # shellcheck disable=SC2086 # a list of package names
+  apt-get -qy -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install --no-install-recommends $missing
+fi
+[ -z "$apart" ] || "$(dirname "$0")/newsboat.sh" "$newsboat"

@@ -127,7 +127,8 @@ async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf)
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more")
     app = await shelf.speak()
-    answer = await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New", t="")
+    wish = {"ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/New", "t": ""}
+    answer = await app.post("subscription/edit", **wish)
     assert (answer.status_code, answer.text) == (200, "OK")
     listed = (await app.read("subscription/list"))["subscriptions"]
     (made,) = [one for one in listed if one["url"] == address]

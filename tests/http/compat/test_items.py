@@ -84,9 +84,7 @@ async def test_an_item_without_an_address_has_its_site_and_enclosures_have_href(
     await shelf.crawl.check()
     (item,) = (await app.read(f"stream/contents/feed/{shelf.site.url}/pod.xml"))["items"]
     assert item["canonical"][0]["href"] == "https://pod.example/"
-    assert item["enclosure"] == [
-        {"href": "https://pod.example/1.mp3", "type": "audio/mpeg", "length": 123}
-    ]
+    assert item["enclosure"] == [{"href": "https://pod.example/1.mp3", "type": "audio/mpeg", "length": 123}]
 
 
 async def test_the_number_of_statements_does_not_grow_with_the_items(shelf: Shelf) -> None:

@@ -63,7 +63,8 @@ async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(s
         "/api/v1/folders", json={"name": "Linux", "parent_id": shelf.folders["tech"]}
     )
     app = await shelf.speak()
-    await app.post("subscription/edit", ac="edit", s=f"feed/{shelf.feeds['news']}", a="user/-/label/Tech/Linux")
+    news = f"feed/{shelf.feeds['news']}"
+    await app.post("subscription/edit", ac="edit", s=news, a="user/-/label/Tech/Linux")
     assert made.status_code == 201
     names = {tag["id"] for tag in (await app.read("tag/list"))["tags"]}
     assert "user/-/label/Tech/Linux" in names
