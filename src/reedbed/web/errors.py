@@ -3,12 +3,14 @@
 from urllib.parse import quote
 
 from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
 
 from reedbed.domain.errors import ReedbedError, Unauthorized
 from reedbed.http.caller import get_runtime
 from reedbed.http.errors import headers_of
 from reedbed.services.accounts import needs_owner
 from reedbed.web.pages import is_htmx, own_address, page
+from reedbed.web.templating import translate
 from reedbed.web.views.doors import ErrorPage
 
 HEADINGS = {
@@ -36,7 +38,8 @@ async def _to_the_door(request: Request) -> Response:
     """A stranger is asked to log in and comes back to the same place; on a new server, to set it up."""
     door = "/setup" if await needs_owner(get_runtime(request)) else _login_address(request)
     if is_htmx(request):
-        return Response(status_code=401, headers={"HX-Redirect": door})
+        said = f'<p class="error">{translate("Log in first.")}</p>'
+        return HTMLResponse(said, 401, {"HX-Redirect": door})
     return Response(status_code=303, headers={"Location": door})
 
 

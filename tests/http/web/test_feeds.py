@@ -1,0 +1,283 @@
+"""The dashboard and the list of feeds: the contract word for word, and what a plain form gets."""
+
+import pytest
+
+from reedbed.domain.times import DAY
+from reedbed.services.runtime import Runtime
+from reedbed.store.database import counting
+from tests.clients import Client, SignIn
+from tests.crawling import Crawl
+from tests.feedsite import FeedSite
+from tests.http.web.forms import HTMX, texts
+
+
+async def test_the_dashboard_fills_its_form_from_the_address(reading: Client) -> None:
+    page = (await reading.get("/dashboard?search=marrow&status=error&page=2")).text
+    assert 'id="feed-filters"' in page and 'hx-target="#feed-list-container"' in page
+    assert 'name="search" type="search" value="marrow"' in page
+    assert '<option value="error" selected>' in page
+    assert 'id="feed-list-container" hx-get="/feeds?page=2" hx-trigger="load, refreshFeedList from:body"' in page
+    assert "feed-item-" not in page
+
+
+@pytest.mark.parametrize("query", ["status=broken", "page=0", "page=x", "page=-1", "page=9999999"])
+async def test_filters_that_make_no_sense_are_refused(reader: Client, query: str) -> None:
+    dashboard = await reader.get(f"/dashboard?{query}")
+    assert dashboard.status_code == 400 and texts(dashboard.text) == ["Invalid filter parameters"]
+    part = await reader.get(f"/feeds?{query}", headers=HTMX)
+    assert part.status_code == 400 and texts(part.text) == ["Invalid query parameters"]
+    page = await reader.get(f"/feeds?{query}")
+    assert page.status_code == 400 and "<html" in page.text
+
+
+async def test_htmx_gets_the_list_alone_and_others_the_page(reading: Client) -> None:
+    part, page = await reading.get("/feeds", headers=HTMX), await reading.get("/feeds")
+    assert "<html" not in part.text and "The Marrowby Courier" in part.text
+    assert "<html" in page.text and "The Marrowby Courier" in page.text
+
+
+async def test_a_list_of_feeds_costs_the_same_however_many_there_are(
+    reader: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    for number in range(25):
+        await crawl.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
+    await reader.get("/feeds")
+    with counting() as part:
+        await reader.get("/feeds", headers=HTMX)
+    with counting() as page:
+        await reader.get("/feeds")
+    assert part.value == 2
+    assert page.value <= 14
+
+
+async def test_pages_hold_twenty_and_keep_the_filter(reader: Client, crawl: Crawl, site: FeedSite) -> None:
+    for number in range(23):
+        await crawl.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
+    first = (await reader.get("/feeds?status=pending", headers=HTMX)).text
+    assert first.count('class="feedline"') == 20 and "1 to 20 of 23" in first
+    assert 'href="/feeds?status=pending&amp;page=2"' in first
+    second = (await reader.get("/feeds?status=pending&page=2", headers=HTMX)).text
+    assert second.count('class="feedline"') == 3 and "21 to 23 of 23" in second
+
+
+async def test_feeds_are_found_by_name_whatever_its_letters(reading: Client) -> None:
+    assert "Marrowby" in (await reading.get("/feeds?search=MARROW", headers=HTMX)).text
+    assert "No feed fits" in (await reading.get("/feeds?search=tide", headers=HTMX)).text
+
+
+async def test_each_status_shows_its_feeds(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    site.misbehave(feed="broken", status=503)
+    await crawl.follow(site.feed_url("broken"), user_id=reading.user_id)
+    await crawl.check()
+    await crawl.follow(site.feed_url("new"), user_id=reading.user_id)
+    for status, name in (("working", "Marrowby"), ("error", "broken.feed"), ("pending", "new.feed")):
+        part = (await reading.get(f"/feeds?status={status}", headers=HTMX)).text
+        assert part.count('class="feedline"') == 1 and name in part
+
+
+async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_next(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    site.misbehave(feed="gone", status=410)
+    site.protect("me", "secret", feed="locked")
+    for name in ("gone", "locked"):
+        await crawl.follow(site.feed_url(name), user_id=reading.user_id)
+    await crawl.check()
+    part = (await reading.get("/feeds", headers=HTMX)).text
+    why = texts(part, 'class="why"')
+    assert any("Checked just now. Next about" in one and "because" in one for one in why)
+    assert any("gone for good" in one for one in why)
+    assert any(one.startswith("Authentication required. The feed asks for a name and password") for one in why)
+    assert "Look for a new address" in part and "Give the password" in part
+
+
+async def test_a_feed_is_added_and_the_list_is_told_to_refresh(reader: Client, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    added = await reader.post("/feeds", data={"name": "Mine", "url": site.feed_url()}, headers=HTMX)
+    assert (added.status_code, added.headers["hx-trigger"], added.content) == (204, "refreshFeedList", b"")
+    assert "Mine" in (await reader.get("/feeds", headers=HTMX)).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "errors"),
+    [
+        ({"name": "", "url": "https://a.example/"}, ["Feed name is required"]),
+        ({"name": "  ", "url": ""}, ["Feed name is required", "Feed URL is required"]),
+        ({"name": "n" * 256, "url": "https://a.example/"}, ["Feed name must be less than 255 characters"]),
+        ({"name": "A", "url": "ftp://x"}, ["Invalid URL format. Must start with http:// or https://"]),
+    ],
+)
+async def test_a_misspelt_feed_is_refused_at_its_own_place(
+    reader: Client, fields: dict[str, str], errors: list[str]
+) -> None:
+    refused = await reader.post("/feeds", data=fields, headers=HTMX)
+    assert refused.status_code == 400 and texts(refused.text) == errors
+    assert refused.headers["hx-retarget"] == "#feed-add-form-errors"
+    assert refused.headers["hx-reswap"] == "innerHTML"
+
+
+async def test_a_feed_cannot_be_added_twice(reading: Client, site: FeedSite) -> None:
+    again = await reading.post("/feeds", data={"name": "B", "url": site.feed_url()}, headers=HTMX)
+    assert again.status_code == 409 and texts(again.text) == ["You have already added this feed"]
+    assert again.headers["hx-retarget"] == "#feed-add-form-errors"
+
+
+async def test_a_plain_form_that_was_refused_keeps_what_was_typed(reader: Client) -> None:
+    refused = await reader.post("/feeds", data={"name": "My <feed>", "url": "nonsense", "next": "/feeds"})
+    assert refused.status_code == 400 and "<html" in refused.text
+    assert 'value="My &lt;feed&gt;"' in refused.text and 'value="nonsense"' in refused.text
+    assert texts(refused.text) == ["Invalid URL format. Must start with http:// or https://"]
+
+
+async def test_a_failure_nobody_foresaw_is_told_in_the_form(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    site.publish("Hello", key="a", feed="other")
+    (feed,) = await _feeds(crawl)
+    await crawl.change("DROP TABLE event_log")
+    added = await reading.post("/feeds", data={"name": "A", "url": site.feed_url("other")}, headers=HTMX)
+    assert added.status_code == 500
+    assert texts(added.text) == ["Failed to add feed. Please try again."]
+    assert added.headers["hx-retarget"] == "#feed-add-form-errors"
+    await crawl.change("ALTER TABLE unread RENAME TO elsewhere")
+    left = await reading.delete(f"/feeds/{feed}", headers=HTMX)
+    assert left.status_code == 500 and texts(left.text) == ["Failed to delete feed"]
+    assert left.headers["hx-retarget"] == f"#feed-item-{feed}-errors"
+
+
+async def test_the_form_of_a_feed_holds_its_values(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    (feed,) = await _feeds(crawl)
+    part = await reading.get(f"/feeds/{feed}/edit", headers=HTMX)
+    assert "<html" not in part.text and f'hx-patch="/feeds/{feed}"' in part.text
+    assert 'value="The Marrowby Courier"' in part.text and f'id="feed-edit-form-errors-{feed}"' in part.text
+    assert "<html" in (await reading.get(f"/feeds/{feed}/edit")).text
+
+
+async def test_a_feed_is_renamed_and_nothing_else_changes(reading: Client, crawl: Crawl) -> None:
+    (feed,) = await _feeds(crawl)
+    await crawl.change("UPDATE subscriptions SET notify = :on, full_text = 'never'", on=True)
+    changed = await reading.patch(f"/feeds/{feed}", data={"name": "Courier"}, headers=HTMX)
+    assert (changed.status_code, changed.headers["hx-trigger"]) == (204, "refreshFeedList")
+    rows = await crawl.rows("SELECT title, notify, full_text, paused FROM subscriptions")
+    assert [tuple(row) for row in rows] == [("Courier", True, "never", False)]
+
+
+async def test_every_wish_of_the_form_is_taken(reading: Client, crawl: Crawl) -> None:
+    (feed,) = await _feeds(crawl)
+    await reading.post("/folders", data={"name": "News"})
+    (folder,) = await crawl.column("SELECT id FROM folders")
+    wishes = {
+        "name": "Courier",
+        "folder_id": str(folder),
+        "interval": "3600000",
+        "full_text": ["false", "true"],
+        "notify": ["false"],
+        "paused": ["false", "true"],
+    }
+    done = await reading.post(f"/feeds/{feed}", data={**wishes, "next": f"/feeds/{feed}/edit"})
+    assert (done.status_code, done.headers["location"]) == (303, "/feeds")
+    rows = await crawl.rows("SELECT folder_id, interval, full_text, notify, paused FROM subscriptions")
+    assert [tuple(row) for row in rows] == [(folder, 3_600_000, "always", False, True)]
+
+
+async def test_a_feed_moves_to_another_address_and_is_fetched_there(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    site.publish("Elsewhere", key="e", feed="other")
+    (feed,) = await _feeds(crawl)
+    moved = await reading.patch(
+        f"/feeds/{feed}", data={"name": "Courier", "url": site.feed_url("other")}, headers=HTMX
+    )
+    assert moved.status_code == 204
+    await crawl.check()
+    assert "Elsewhere" in (await reading.get("/all")).text
+
+
+async def test_a_feed_cannot_move_to_where_another_is(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    (feed,) = await _feeds(crawl)
+    await crawl.follow(site.feed_url("other"), user_id=reading.user_id)
+    refused = await reading.patch(
+        f"/feeds/{feed}", data={"name": "C", "url": site.feed_url("other")}, headers=HTMX
+    )
+    assert refused.status_code == 409 and texts(refused.text) == ["A feed with this URL already exists"]
+    assert refused.headers["hx-retarget"] == f"#feed-edit-form-errors-{feed}"
+
+
+async def test_a_refused_change_keeps_what_was_typed(reading: Client, crawl: Crawl) -> None:
+    (feed,) = await _feeds(crawl)
+    refused = await reading.post(f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"})
+    assert refused.status_code == 400
+    assert 'value="gopher://x"' in refused.text and '<option value="900000" selected>' in refused.text
+    assert texts(refused.text)[0] == "Feed name is required"
+
+
+@pytest.mark.parametrize("id_", ["999999", "abc", "0", "99999999999999999999"])
+async def test_an_unknown_feed_is_not_found_in_the_place_that_asked(reader: Client, id_: str) -> None:
+    edit = await reader.get(f"/feeds/{id_}/edit", headers=HTMX)
+    assert edit.status_code == 404
+    if id_ != "999999":
+        return
+    changed = await reader.patch(f"/feeds/{id_}", data={"name": "x"}, headers=HTMX)
+    assert changed.status_code == 404 and texts(changed.text) == ["Feed not found"]
+    assert changed.headers["hx-retarget"] == f"#feed-edit-form-errors-{id_}"
+    left = await reader.delete(f"/feeds/{id_}", headers=HTMX)
+    assert left.status_code == 404 and texts(left.text) == ["Feed not found"]
+    assert left.headers["hx-retarget"] == f"#feed-item-{id_}-errors"
+    assert texts(edit.text) == ["Feed not found"]
+
+
+async def test_leaving_a_feed_and_coming_back_keeps_what_was_read(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    (feed,) = await _feeds(crawl)
+    (entry, *_) = await crawl.column("SELECT id FROM entries ORDER BY id")
+    await reading.post(f"/entry/{entry}/read", data={"value": "true"})
+    left = await reading.delete(f"/feeds/{feed}", headers=HTMX)
+    assert (left.status_code, left.headers["hx-trigger"]) == (204, "refreshFeedList")
+    assert "Nothing followed yet" in (await reading.get("/feeds", headers=HTMX)).text
+    await reading.post("/feeds", data={"url": site.feed_url(), "next": "/add?url=x"})
+    assert f'id="e{entry}"' not in (await reading.get("/unread")).text
+
+
+async def test_pausing_and_going_on(reading: Client, crawl: Crawl) -> None:
+    (feed,) = await _feeds(crawl)
+    paused = await reading.post(f"/feeds/{feed}/pause", data={"value": "true", "next": "/feeds"})
+    assert paused.status_code == 303
+    assert "You have paused it" in (await reading.get("/feeds", headers=HTMX)).text
+    await reading.post(f"/feeds/{feed}/pause", data={"value": "false"})
+    assert "You have paused it" not in (await reading.get("/feeds", headers=HTMX)).text
+
+
+async def test_a_stopped_feed_is_started_again(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    site.misbehave(status=410)
+    crawl.clock.ahead += DAY
+    await crawl.check()
+    assert "Stopped" in (await reading.get("/feeds", headers=HTMX)).text
+    site.behave()
+    (feed,) = await _feeds(crawl)
+    await reading.post(f"/feeds/{feed}/refresh")
+    await crawl.check()
+    assert "Stopped" not in (await reading.get("/feeds", headers=HTMX)).text
+
+
+async def test_another_users_feed_is_not_found(
+    reading: Client, by_cookie: SignIn, crawl: Crawl, runtime: Runtime
+) -> None:
+    (feed,) = await _feeds(crawl)
+    stranger = await by_cookie("stranger@example.org")
+    for method, path in (
+        ("GET", f"/feeds/{feed}/edit"),
+        ("PATCH", f"/feeds/{feed}"),
+        ("DELETE", f"/feeds/{feed}"),
+        ("POST", f"/feeds/{feed}/refresh"),
+        ("GET", f"/feed/{feed}"),
+    ):
+        answer = await stranger.request(method, path, headers=HTMX, data={} if method != "GET" else None)
+        assert answer.status_code == 404, (method, path)
+    paused = await stranger.post(f"/feeds/{feed}/pause", data={"value": "true"}, headers=HTMX)
+    assert paused.status_code == 404
+    assert await crawl.column("SELECT paused FROM subscriptions WHERE id = :id", id=feed) == [False]
+
+
+async def _feeds(crawl: Crawl) -> list[int]:
+    return await crawl.column("SELECT id FROM subscriptions ORDER BY id")
