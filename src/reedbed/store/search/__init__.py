@@ -26,8 +26,10 @@ FIRST_STEP = 100
 MOST_STEPPED = 5_000
 """Entries looked at for one page."""
 
-FEW = 200
-"""So much of a narrow list is held against the words at once."""
+FEW = 100
+"""So much of a narrow list is held against the words first."""
+OFTEN = 30
+"""If one of so many matches, the list is the shorter way."""
 
 
 class _Engine(Protocol):
@@ -110,10 +112,12 @@ class _Search:
         return not await self.engine.is_common(self.tx, self.words)
 
     async def from_head_of_list(self, span: Span, limit: int) -> Found | None:
-        """The page, if the list is short or its beginning is enough."""
+        """The page, if the list is short or holds the words often."""
         hits, good = await self.from_list(span, FEW + 1)
         found = [hit for hit in hits if hit.entry_id in good]
-        return _cut(found, limit) if len(hits) <= FEW or len(found) > limit else None
+        if len(hits) <= FEW or len(found) > limit:
+            return _cut(found, limit)
+        return await _page(self.from_list, span, limit) if len(found) * OFTEN >= len(hits) else None
 
     async def from_words(self, span: Span, most: int) -> tuple[list[Hit], set[int]]:
         hits = await self.engine.matches(self.tx, self.words, span, most)
