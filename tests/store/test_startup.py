@@ -95,6 +95,7 @@ def _execute(url: str, statement: str) -> None:
         connection.execute(statement)
 
 
-def _dump(url: str) -> list[str]:
+def _dump(url: str) -> list[tuple[str, ...]]:
     with closing(sqlite3.connect(_path(url))) as connection:
-        return list(connection.iterdump())
+        schema = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+        return [*schema, *connection.execute("SELECT version_num FROM alembic_version").fetchall()]

@@ -1,11 +1,9 @@
 """`reedbed admin`: for operators."""
 
-import asyncio
-
 import click
 
+from reedbed.cli.database import db
 from reedbed.cli.users import user
-from reedbed.settings import load
 
 
 @click.group()
@@ -14,18 +12,4 @@ def admin() -> None:
 
 
 admin.add_command(user)
-
-
-@admin.group()
-def db() -> None:
-    """The database."""
-
-
-@db.command()
-def migrate() -> None:
-    """Bring the database to this program's schema (SQLite: after a backup)."""
-    from reedbed.store import migrations
-    from reedbed.store.startup import prepare
-
-    asyncio.run(prepare(load().database, may_migrate=True))
-    click.echo(f"The database has schema {migrations.newest()}.")
+admin.add_command(db)

@@ -16,6 +16,7 @@ COMMANDS = {
     "config": "reedbed.cli.config:config",
     "parse": "reedbed.cli.parse:parse_command",
     "extract": "reedbed.cli.extract:extract_command",
+    "opml": "reedbed.cli.opml:opml",
     "admin": "reedbed.cli.admin:admin",
 }
 

@@ -64,11 +64,13 @@ def _prepare_file(path: Path) -> None:
             "Change its permissions, or choose another with --data-dir or REEDBED_DATA_DIR."
         )
     if path.exists() and path.stat().st_size:
-        _check_integrity(path)
+        check_integrity(path)
 
 
-def _check_integrity(path: Path) -> None:
-    check = "quick_check" if path.stat().st_size > QUICK_CHECK_OVER else "integrity_check"
+def check_integrity(path: Path, *, thorough: bool = False) -> None:
+    """Raises `CannotStart` for a damaged file. Large ones are only looked over, unless `thorough`."""
+    quick = path.stat().st_size > QUICK_CHECK_OVER and not thorough
+    check = "quick_check" if quick else "integrity_check"
     try:
         connection = sqlite3.connect(path)
         try:

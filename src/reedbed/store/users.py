@@ -36,6 +36,7 @@ _mine = users.c.id == bindparam("user_id")
 _ANY = Statement(select(users.c.id).limit(1))
 _BY_ID = Statement(select(*USER_COLUMNS).where(users.c.id == bindparam("id")))
 _BY_EMAIL = Statement(select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")))
+_FIRST_TWO = Statement(select(*USER_COLUMNS).order_by(users.c.id).limit(2))
 _PASSWORD = Statement(select(users.c.password_hash).where(_mine))
 _INSERT = Statement(
     insert(users).on_conflict_do_nothing(index_elements=["email"]).returning(*USER_COLUMNS),
@@ -97,6 +98,12 @@ async def owners(tx: Tx) -> int:
 async def by_id(tx: Tx, user_id: int) -> User | None:
     row = await tx.one(_BY_ID, {"id": user_id})
     return user_of(row) if row else None
+
+
+async def only_one(tx: Tx) -> User | None:
+    """The user, on a server that has just one."""
+    rows = await tx.all(_FIRST_TWO)
+    return user_of(rows[0]) if len(rows) == 1 else None
 
 
 async def by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:

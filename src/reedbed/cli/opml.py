@@ -1,0 +1,66 @@
+"""`reedbed opml`: a user's subscriptions in and out of a file."""
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import with_runtime
+from reedbed.domain.emails import email_address
+from reedbed.domain.errors import NotFound
+from reedbed.services.runtime import Runtime
+
+
+@click.group()
+def opml() -> None:
+    """Import and export subscriptions."""
+
+
+@opml.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--user", "email", help="Whose; not needed while there is only one.")
+@data_dir_option
+def import_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> None:
+    """Follow every feed of FILE (- is standard input); lines that cannot be followed are named."""
+    from reedbed.services.opml import import_opml
+
+    body = file.read()
+
+    async def work(runtime: Runtime) -> int:
+        report = await import_opml(runtime, await _user_id(runtime, email), body)
+        click.echo(f"{report.imported} followed, {report.skipped} were followed already.")
+        for line in report.errors:
+            click.echo(f"{line.title or line.url}: {line.message}", err=True)
+        return len(report.errors)
+
+    sys.exit(1 if with_runtime(work, data_dir) else 0)
+
+
+@opml.command("export")
+@click.argument("file", type=click.File("wb"), default="-")
+@click.option("--user", "email", help="Whose; not needed while there is only one.")
+@data_dir_option
+def export_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> None:
+    """Write the subscriptions to FILE (standard output)."""
+    from reedbed.services.opml import export_opml
+
+    async def work(runtime: Runtime) -> bytes:
+        return await export_opml(runtime, await _user_id(runtime, email))
+
+    file.write(with_runtime(work, data_dir))
+
+
+async def _user_id(runtime: Runtime, email: str | None) -> int:
+    from reedbed.store import users
+
+    async with runtime.db.read() as tx:
+        if email is not None:
+            found = await users.by_email(tx, email_address(email))
+            chosen = found[0] if found else None
+        else:
+            chosen = await users.only_one(tx)
+    if chosen is None:
+        raise NotFound("There is no such user. Name one with --user; 'reedbed admin user list' shows them.")
+    return chosen.id

@@ -1,0 +1,71 @@
+"""Commands for operators, as real processes."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.processes import run_once
+
+OPML = """<opml><body>
+<outline text="A" xmlUrl="http://127.0.0.1:9/a"/><outline text="B" xmlUrl="no"/>
+</body></opml>"""
+
+
+def test_a_copy_can_be_put_back(tmp_path: Path) -> None:
+    _with_one_feed(tmp_path)
+    assert run_once("admin", "db", "backup", "copy.db", cwd=tmp_path).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "data" / "reedbed.db")) as connection, connection:
+        connection.execute("DELETE FROM subscriptions")
+    assert "127.0.0.1:9/a" not in run_once("opml", "export", cwd=tmp_path).stdout
+    restored = run_once("admin", "db", "restore", "copy.db", "--yes", cwd=tmp_path)
+    assert restored.returncode == 0
+    assert list((tmp_path / "data").glob("*before-restore*.db"))
+    assert "127.0.0.1:9/a" in run_once("opml", "export", cwd=tmp_path).stdout
+
+
+def test_a_foreign_or_half_written_file_is_not_put_back(tmp_path: Path) -> None:
+    _with_one_feed(tmp_path)
+    live = tmp_path / "data" / "reedbed.db"
+    before = live.read_bytes()
+    (tmp_path / "half.db").write_bytes(before[: len(before) // 2])
+    (tmp_path / "foreign.db").write_text("dear diary")
+    for name in ("half.db", "foreign.db"):
+        refused = run_once("admin", "db", "restore", name, "--yes", cwd=tmp_path)
+        assert refused.returncode == 1
+        assert "Nothing was changed" in refused.stderr
+    assert live.read_bytes() == before
+
+
+def test_check_and_vacuum_say_what_they_found(tmp_path: Path) -> None:
+    _with_one_feed(tmp_path)
+    assert "is sound" in run_once("admin", "db", "check", cwd=tmp_path).stdout
+    assert "given back" in run_once("admin", "db", "vacuum", cwd=tmp_path).stdout
+    assert run_once("admin", "db", "check", cwd=tmp_path, data_dir="elsewhere").returncode == 1
+
+
+def test_lines_that_cannot_be_followed_are_named(tmp_path: Path) -> None:
+    run_once("admin", "db", "migrate", cwd=tmp_path)
+    (tmp_path / "mine.opml").write_text(OPML)
+    done = run_once("opml", "import", "mine.opml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "1 followed" in done.stdout
+    assert "B: Invalid URL format" in done.stderr
+
+
+def test_every_command_helps(tmp_path: Path) -> None:
+    for command in (
+        ["--help"],
+        ["serve", "--help"],
+        ["admin", "db", "--help"],
+        ["opml", "--help"],
+        ["parse", "--help"],
+    ):
+        helped = run_once(*command, cwd=tmp_path)
+        assert helped.returncode == 0
+        assert "Usage: reedbed" in helped.stdout
+
+
+def _with_one_feed(tmp_path: Path) -> None:
+    assert run_once("admin", "db", "migrate", cwd=tmp_path).returncode == 0
+    (tmp_path / "mine.opml").write_text(OPML)
+    run_once("opml", "import", "mine.opml", cwd=tmp_path)
