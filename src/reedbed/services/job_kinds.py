@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from reedbed.services import (
     arrival,
+    digests,
     full_articles,
     mail,
     refresh_progress,
@@ -19,4 +20,5 @@ HANDLERS: Mapping[str, Handler] = {
     arrival.ARTICLES_JOB: full_articles.fetch_articles,
     arrival.RULES_JOB: rule_runs.run_rules,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
+    digests.JOB_KIND: digests.write_digest,
 }

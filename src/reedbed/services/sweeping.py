@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY
 from reedbed.services.marking import sweep_dead
 from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
-from reedbed.store import events, feed_history, jobs, mail_links, search, sweeping
+from reedbed.store import events, feed_history, jobs, mail_links, search, summaries, summary_queue, sweeping
 
 HISTORY_KEPT = 90 * DAY
 JOBS_KEPT = 30 * DAY
 EVENTS_KEPT = 365 * DAY
+SUMMARIES_KEPT = 30 * DAY
 MERGES = 50
 MERGE_PAUSE = 0.2
 
@@ -53,12 +55,21 @@ async def tidy_search(runtime: Runtime) -> int:
     return MERGES
 
 
+async def sweep_summaries(runtime: Runtime) -> int:
+    """What no entry has any more, and what waits for a model that is no longer asked."""
+    model = runtime.ai.model
+    async with runtime.db.write() as tx:
+        waiting = await summary_queue.drop_others(tx, [EXTRACT, *([model.name] if model else [])])
+        return waiting + await summaries.sweep(tx, runtime.now() - SUMMARIES_KEPT)
+
+
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "sessions": sweep_sessions,
     "history": sweep_history,
     "jobs": sweep_jobs,
     "mail links": sweep_links,
     "events": sweep_events,
+    "summaries": sweep_summaries,
     "unread rows": sweep_dead,
     "counts": recount_each_day,
     "search index": tidy_search,

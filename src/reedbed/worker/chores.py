@@ -7,6 +7,7 @@ from contextlib import suppress
 import structlog
 
 from reedbed.domain.errors import Unavailable
+from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
 from reedbed.services.runtime import Runtime
@@ -17,6 +18,7 @@ log = structlog.get_logger()
 SWEEP_SECONDS = 60.0
 ICON_SECONDS = 20.0
 ICONS_AT_A_TIME = 20
+DIGEST_SECONDS = 20.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -25,6 +27,10 @@ async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _some_icons(runtime, stop))
+
+
+async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _due_digests(runtime))
 
 
 async def _every(
@@ -59,6 +65,10 @@ async def _sweep_once(runtime: Runtime) -> None:
 async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
     while not stop.is_set() and await fetch_missing_icons(runtime, most=ICONS_AT_A_TIME):
         pass
+
+
+async def _due_digests(runtime: Runtime) -> None:
+    await ask_due_digests(runtime)
 
 
 async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -1,0 +1,237 @@
+"""Digests: many entries told in a few paragraphs, every sentence with the entries that say it.
+
+Ten reports of one event are one item: entries are grouped by the rare words they share before anything is
+told. Without a model, each item is told by a line of its own report, under the name of its folder or feed.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from typing import Literal
+
+from reedbed.domain.folding import fold
+from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
+
+MOST_ENTRIES = 100
+MOST_PARAGRAPHS = 5
+LEAST_PARAGRAPHS = 3
+MOST_SENTENCES = 4
+MOST_SOURCES = 10
+SPAN = DAY
+LONGEST_SPAN = 7 * DAY
+
+NO_ENTRIES = "No articles found from the last 24 hours"
+UNAVAILABLE = "AI service is temporarily unavailable"
+FAILED = "Failed to generate summary. Please try again later."
+
+_SAME_EVENT = 0.42
+_LEAST_WORD = 3
+
+Status = Literal["pending", "ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a digest is about; nothing set: everything."""
+
+    folder_id: int | None = None
+    tag: str | None = None
+    q: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """An entry as a digest needs it."""
+
+    entry_id: int
+    title: str
+    line: str
+    text: str
+    feed_id: int
+    feed: str
+    folder: str
+    """The folder's name, or empty."""
+    at: Instant
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+    entry_ids: tuple[int, ...]
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    heading: str
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    entry_id: int
+    title: str
+    feed: str
+    at: Instant
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestText:
+    paragraphs: tuple[Paragraph, ...] = ()
+    sources: tuple[Source, ...] = ()
+    feeds: int = 0
+    items: int = 0
+    dropped: int = 0
+    """Sentences that were left out because no entry supported them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    id: int
+    user_id: int
+    status: Status
+    scope: Scope
+    model: str
+    language: str
+    entries: int
+    error: str | None
+    since: Instant
+    until: Instant
+    created_at: Instant
+    finished_at: Instant | None
+    text: DigestText = field(default=DigestText())
+
+
+Item = tuple[Material, ...]
+"""Reports of one event, the best first."""
+
+
+def group(materials: Sequence[Material]) -> list[Item]:
+    """Entries about one event together, the most reported first, then the newest."""
+    vectors = _vectors(materials)
+    groups: list[list[int]] = []
+    for place in range(len(materials)):
+        home = max(groups, key=lambda one: _closeness(place, one, vectors), default=None)
+        if home is not None and _closeness(place, home, vectors) >= _SAME_EVENT:
+            home.append(place)
+        else:
+            groups.append([place])
+    items = [tuple(materials[place] for place in one) for one in groups]
+    return sorted(items, key=lambda item: (-len({one.feed_id for one in item}), -item[0].at))
+
+
+def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
+    """Three to five paragraphs, as far as there is something to tell; each under its folder or feed."""
+    told = [item for item in items if item[0].line]
+    sections = _sections(told)
+    paragraphs = [
+        Paragraph(heading, tuple(_sentence(item) for item in inside[:MOST_SENTENCES]))
+        for heading, inside in sections
+    ]
+    return tuple(paragraphs)
+
+
+def sources_of(paragraphs: Iterable[Paragraph], materials: Iterable[Material]) -> tuple[Source, ...]:
+    """The cited entries in the order in which the text names them."""
+    known = {one.entry_id: one for one in materials}
+    cited = dict.fromkeys(
+        entry_id
+        for paragraph in paragraphs
+        for sentence in paragraph.sentences
+        for entry_id in sentence.entry_ids
+        if entry_id in known
+    )
+    found = (known[entry_id] for entry_id in cited)
+    return tuple(Source(one.entry_id, one.title, one.feed, one.at, one.language) for one in found)
+
+
+def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
+    """The next time a clock in this zone shows this minute of the day."""
+    here = to_datetime(now).astimezone(zone)
+    day = here.date()
+    for ahead in range(3):
+        wanted = datetime(day.year, day.month, day.day, minute // 60, minute % 60, tzinfo=zone)
+        moment = from_datetime(wanted + timedelta(days=ahead))
+        if moment > now:
+            return moment
+    return now + DAY
+
+
+def _vectors(materials: Sequence[Material]) -> list[Mapping[str, float]]:
+    """The words of each, weighed by how few others use them; of length one."""
+    bags = [_words(f"{one.title} {one.title} {one.line} {one.text}") for one in materials]
+    spread = Counter(word for bag in bags for word in bag)
+    number = len(materials)
+    return [
+        _unit({word: _weight(count, spread[word], number) for word, count in bag.items()}) for bag in bags
+    ]
+
+
+def _weight(count: int, spread: int, number: int) -> float:
+    return (1 + math.log(count)) * math.log((1 + number) / spread)
+
+
+def _words(text: str) -> Counter[str]:
+    """Words by their beginnings, so that endings do not matter; pairs of signs where none are apart."""
+    found: Counter[str] = Counter()
+    for word in fold(text).split():
+        if word.isascii() or len(word) < 8:
+            if len(word) > _LEAST_WORD or not word.isascii():
+                found[word[:7]] += 1
+        else:
+            found.update(word[place : place + 2] for place in range(len(word) - 1))
+    return found
+
+
+def _unit(vector: dict[str, float]) -> Mapping[str, float]:
+    length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
+    return {word: weight / length for word, weight in vector.items() if weight > 0}
+
+
+def _closeness(place: int, members: Sequence[int], vectors: Sequence[Mapping[str, float]]) -> float:
+    """To the first of the group, so that a chain of half likenesses does not join strangers."""
+    mine, first = vectors[place], vectors[members[0]]
+    if len(first) < len(mine):
+        mine, first = first, mine
+    return sum(weight * first[word] for word, weight in mine.items() if word in first)
+
+
+def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
+    by_folder = _by_name(items, lambda item: item[0].folder)
+    named = by_folder if len(by_folder) > 1 else _by_name(items, lambda item: item[0].feed)
+    sections = sorted(named.items(), key=lambda section: (section[0] == "", -len(section[1])))
+    head, rest = sections[:MOST_PARAGRAPHS], sections[MOST_PARAGRAPHS:]
+    if rest:
+        # The last place is for all the others together.
+        others = [item for _, inside in [head.pop(), *rest] for item in inside]
+        head.append(("", others))
+    return _split(head)
+
+
+def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, list[Item]]:
+    named: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        named[name(item)].append(item)
+    return named
+
+
+def _split(sections: list[tuple[str, list[Item]]]) -> list[tuple[str, list[Item]]]:
+    """A section with much to tell becomes two, until there are three paragraphs."""
+    while sections and len(sections) < LEAST_PARAGRAPHS:
+        place = max(range(len(sections)), key=lambda one: len(sections[one][1]))
+        heading, inside = sections[place]
+        if len(inside) < 2:
+            break
+        half = min(MOST_SENTENCES, (len(inside) + 1) // 2)
+        sections[place : place + 1] = [(heading, inside[:half]), ("", inside[half:])]
+    return sections
+
+
+def _sentence(item: Item) -> Sentence:
+    best = item[0]
+    ids = dict.fromkeys(one.entry_id for one in item)
+    return Sentence(best.line, tuple(ids)[:MOST_SOURCES], best.language)

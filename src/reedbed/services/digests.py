@@ -1,0 +1,214 @@
+"""Digests: asked for by a reader or the clock, written by a job, kept until they are deleted."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from reedbed.ai.answers import CitedParagraph, read_digest
+from reedbed.ai.model import Answer, Prompt
+from reedbed.ai.prompts import Reading, digest_prompt
+from reedbed.domain.accounts import User
+from reedbed.domain.breaker import shown_state
+from reedbed.domain.budget import is_spent
+from reedbed.domain.digests import (
+    FAILED,
+    LONGEST_SPAN,
+    NO_ENTRIES,
+    SPAN,
+    UNAVAILABLE,
+    Digest,
+    DigestText,
+    Item,
+    Material,
+    Paragraph,
+    Scope,
+    Sentence,
+    compose,
+    group,
+    sources_of,
+)
+from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
+from reedbed.domain.hints import Hint
+from reedbed.domain.summaries import EXTRACT, Variant
+from reedbed.domain.times import MINUTE, SECOND
+from reedbed.services.ai_gate import Closed, Permit, enter, find_door, settle
+from reedbed.services.digest_letters import send_digest
+from reedbed.services.digest_material import find_entries, gather
+from reedbed.services.jobs import Done, Later, note_progress
+from reedbed.services.runtime import Runtime
+from reedbed.services.writers import variant_for
+from reedbed.store import ai_state, digests, events, jobs, users
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+JOB_KIND = "digest"
+TRIES = 2
+TRY_AGAIN_SECONDS = 2.0
+PATIENCE = MINUTE
+EVERYTHING = Scope()
+NO_SUCH_DIGEST = "There is no such digest"
+
+
+async def ask_digest(
+    runtime: Runtime, user: User, scope: Scope = EVERYTHING, *, since_last: bool = False, mail: bool = False
+) -> Digest:
+    """A pending digest; at once `NotFound` where there is nothing to tell, `Unavailable` without a model."""
+    now, variant = runtime.now(), variant_for(runtime, user)
+    async with runtime.db.read() as tx:
+        last = await digests.last_until(tx, user.id, scope) if since_last else None
+    since = now - SPAN if last is None else max(last, now - LONGEST_SPAN)
+    if not await find_entries(runtime, user.id, scope, since):
+        raise NotFound(NO_ENTRIES)
+    if variant.model != EXTRACT:
+        await _check_model(runtime)
+    async with runtime.db.write() as tx:
+        digest_id = await digests.add(
+            tx, user.id, scope, model=variant.model, language=variant.language, since=since, now=now
+        )
+        await jobs.add(tx, JOB_KIND, {"digest_id": digest_id, "mail": mail}, now=now, user_id=user.id)
+        made = await digests.get(tx, user.id, digest_id)
+    assert made is not None
+    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    return made
+
+
+async def get_digest(runtime: Runtime, user_id: int, digest_id: int) -> Digest:
+    async with runtime.db.read() as tx:
+        found = await digests.get(tx, user_id, digest_id)
+    if found is None:
+        raise NotFound(NO_SUCH_DIGEST)
+    return found
+
+
+async def delete_digest(runtime: Runtime, user_id: int, digest_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await digests.remove(tx, user_id, digest_id):
+            raise NotFound(NO_SUCH_DIGEST)
+
+
+async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job: whatever goes wrong becomes the digest's status."""
+    assert job.user_id is not None
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, job.user_id)
+        digest = await digests.get(tx, job.user_id, job.payload["digest_id"])
+    if user is None or digest is None or digest.status != "pending":
+        return Done()
+    try:
+        await _write(runtime, job, user, digest)
+    except Unavailable:
+        raise
+    except ReedbedError as error:
+        await _fail(runtime, digest, error.message)
+    except Exception:
+        log.exception("a digest broke down", digest=digest.id)
+        await _fail(runtime, digest, FAILED)
+    await note_progress(runtime, job, 1, 1, {"digest_id": digest.id})
+    return Done({"digest_id": digest.id})
+
+
+async def _check_model(runtime: Runtime) -> None:
+    model, now = runtime.ai.model, runtime.now()
+    assert model is not None
+    async with runtime.db.read() as tx:
+        breaker = await ai_state.breaker_of(tx, model.name)
+        closed = await ai_state.is_paused(tx) or is_spent(
+            runtime.ai.budget, await ai_state.spent(tx, None, now)
+        )
+    left_alone = shown_state(breaker, runtime.ai.breaker, now) == "OPEN" and runtime.ai.fallback is None
+    if closed or left_alone:
+        raise Unavailable(UNAVAILABLE)
+
+
+async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None:
+    variant = variant_for(runtime, user)
+    rows = await find_entries(runtime, user.id, digest.scope, digest.since)
+    if not rows:
+        raise NotFound(NO_ENTRIES)
+    materials = await gather(runtime, user.id, rows, variant)
+    items = await asyncio.to_thread(group, materials)
+    await note_progress(runtime, job, 1, 2, {"digest_id": digest.id})
+    if variant.model == EXTRACT:
+        text = _text(materials, items, compose(items), dropped=0)
+    else:
+        text = await _by_model(runtime, user, variant, materials, items)
+    async with runtime.db.write() as tx:
+        now = runtime.now()
+        await digests.finish(
+            tx,
+            digest.id,
+            text,
+            model=variant.model,
+            language=variant.language,
+            entries=len(rows),
+            now=now,
+        )
+        await events.note(tx, now, "summary_generated", user.id, {"article_count": len(rows)})
+    if job.payload.get("mail"):
+        await send_digest(runtime, user, await get_digest(runtime, user.id, digest.id))
+
+
+async def _by_model(
+    runtime: Runtime, user: User, variant: Variant, materials: Sequence[Material], items: Sequence[Item]
+) -> DigestText:
+    """The model tells it; a second try after two seconds, then it has failed."""
+    order = [one for item in items for one in item]
+    numbers = dict(enumerate(order, 1))
+    readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
+    prompt = digest_prompt(readings, variant.language)
+    for attempt in range(TRIES):
+        if attempt:
+            await asyncio.sleep(TRY_AGAIN_SECONDS)
+        permit = await _permit(runtime, user, prompt)
+        if permit is None:
+            break
+        outcome = await permit.model.ask(prompt)
+        async with runtime.db.write() as tx:
+            await settle(tx, runtime, permit, outcome, runtime.now())
+        said = read_digest(outcome.text, numbers) if isinstance(outcome, Answer) else None
+        if said is not None:
+            paragraphs = tuple(_paragraph(one, numbers) for one in said.paragraphs)
+            return _text(materials, items, paragraphs, dropped=said.dropped)
+    raise ReedbedError(FAILED)
+
+
+def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragraph:
+    sentences = (
+        Sentence(one.text, tuple(numbers[number].entry_id for number in one.numbers))
+        for one in cited.sentences
+    )
+    return Paragraph(cited.heading, tuple(sentences))
+
+
+async def _permit(runtime: Runtime, user: User, prompt: Prompt) -> Permit | None:
+    """Waits for the pace, not for a model that is left alone."""
+    deadline = runtime.now() + PATIENCE
+    while True:
+        now = runtime.now()
+        async with runtime.db.write() as tx:
+            door = await find_door(tx, runtime, now)
+            found = door if isinstance(door, Closed) else await enter(tx, runtime, door, prompt, user.id, now)
+        if isinstance(found, Permit):
+            return found
+        if found.until > deadline:
+            return None
+        await asyncio.sleep(max(0.05, (found.until - now) / SECOND))
+
+
+def _text(
+    materials: Sequence[Material], items: Sequence[Item], paragraphs: tuple[Paragraph, ...], *, dropped: int
+) -> DigestText:
+    return DigestText(
+        paragraphs=paragraphs,
+        sources=sources_of(paragraphs, materials),
+        feeds=len({one.feed_id for one in materials}),
+        items=len(items),
+        dropped=dropped,
+    )
+
+
+async def _fail(runtime: Runtime, digest: Digest, why: str) -> None:
+    async with runtime.db.write() as tx:
+        await digests.fail(tx, digest.id, why, runtime.now())

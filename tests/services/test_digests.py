@@ -1,0 +1,237 @@
+"""Digests: what they tell, how they are asked for, and how they fail."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.digests import Digest, Scope
+from reedbed.domain.errors import NotFound, Unavailable
+from reedbed.domain.letters import Letter, Sent
+from reedbed.domain.times import DAY, HOUR, MINUTE
+from reedbed.services import digests as service
+from reedbed.services.digest_schedules import ask_due_digests, set_schedule
+from reedbed.services.digests import ask_digest, get_digest
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.jobs import claim, run
+from tests.crawling import crawl_on
+from tests.modelserver import ModelServer, Reply
+from tests.services.writing import STORY, Desk, new_desk
+
+EVERYTHING = Scope()
+HERON = (
+    "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
+)
+BREAD = (
+    "A baker in the upper town sells bread made of barley again. It was the food of sailors for centuries."
+)
+SNOW = (
+    "Heavy snow closed the mountain pass for the whole of Sunday. Two hundred lorries waited in the valley."
+)
+
+
+@pytest.fixture
+async def desk(database_url: str) -> AsyncIterator[Desk]:
+    async with crawl_on(database_url) as crawl:
+        yield await new_desk(crawl)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def modelled(desk: Desk, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    desk.use(server)
+    await desk.opt_in()
+    monkeypatch.setattr(service, "TRY_AGAIN_SECONDS", 0.01)
+    yield desk
+    assert desk.runtime.ai.model is not None
+    await desk.runtime.ai.model.close()
+
+
+async def test_ten_reports_of_one_event_are_one_item(desk: Desk) -> None:
+    for number in range(5):
+        feed = await desk.crawl.follow(f"http://127.0.0.1:9/b{number}.xml", user_id=desk.user.id)
+        await desk.entry(
+            f"{STORY} Our reporter {number} was there.", title="Council closes bridge", feed_id=feed
+        )
+    heron = await desk.entry(HERON, title="A heron in the crane")
+    digest = await written(desk)
+    assert digest.status == "ready" and digest.entries == 6 and digest.text.items == 2
+    sentences = [one for paragraph in digest.text.paragraphs for one in paragraph.sentences]
+    assert sorted(len(one.entry_ids) for one in sentences) == [1, 5]
+    assert (heron,) in [one.entry_ids for one in sentences]
+    assert digest.model == "extract" and digest.text.feeds == 6
+
+
+async def test_every_sentence_is_linked_and_every_link_is_listed(desk: Desk) -> None:
+    for title, text in {"Heron": HERON, "Bread": BREAD, "Snow": SNOW, "Bridge": STORY}.items():
+        await desk.entry(text, title=title)
+    digest = await written(desk)
+    cited = {id_ for part in digest.text.paragraphs for one in part.sentences for id_ in one.entry_ids}
+    assert cited == {source.entry_id for source in digest.text.sources}
+    assert all(one.entry_ids for part in digest.text.paragraphs for one in part.sentences)
+    assert 3 <= len(digest.text.paragraphs) <= 5
+
+
+async def test_folders_give_the_headings_and_narrow_the_digest(desk: Desk) -> None:
+    near = await _folder(desk, "Around home")
+    far = await _folder(desk, "Further off")
+    for folder, text in ((near, HERON), (far, SNOW)):
+        feed = await desk.crawl.follow(f"http://127.0.0.1:9/f{folder}.xml", user_id=desk.user.id)
+        await desk.crawl.change(
+            "UPDATE subscriptions SET folder_id = :f WHERE feed_id = :id RETURNING 1", f=folder, id=feed
+        )
+        await desk.entry(text, title=text[:20], feed_id=feed)
+    whole = await written(desk)
+    assert {part.heading for part in whole.text.paragraphs} == {"Around home", "Further off"}
+    narrow = await written(desk, Scope(folder_id=far))
+    assert narrow.entries == 1
+
+
+async def test_only_the_last_day_and_at_most_a_hundred_entries_are_told(desk: Desk) -> None:
+    await desk.entry(HERON, title="Old news")
+    desk.pass_time(25 * HOUR)
+    for number in range(103):
+        await desk.entry(f"Item {number} of the list is told here with its own number {number * 7919}.")
+    digest = await written(desk)
+    assert digest.entries == 100
+    assert all(source.title != "Old news" for source in digest.text.sources)
+
+
+async def test_nothing_new_is_said_at_once(desk: Desk) -> None:
+    with pytest.raises(NotFound, match=r"^No articles found from the last 24 hours$"):
+        await ask_digest(desk.runtime, desk.user)
+    assert await desk.value("SELECT count(*) FROM digests") == 0
+
+
+async def test_a_digest_since_the_last_one_tells_only_what_is_new(desk: Desk) -> None:
+    await desk.entry(HERON)
+    await written(desk)
+    desk.pass_time(MINUTE)
+    await desk.entry(SNOW, title="Snow")
+    asked = await ask_digest(desk.runtime, desk.user, since_last=True)
+    await work(desk)
+    assert (await get_digest(desk.runtime, desk.user.id, asked.id)).entries == 1
+
+
+async def test_the_second_digest_finds_the_summaries_of_the_first(desk: Desk) -> None:
+    entry = await desk.entry()
+    await written(desk)
+    state = await desk.ask(entry)
+    assert state.status == "ready"
+
+
+async def test_a_model_tells_it_and_what_has_no_source_is_dropped(
+    modelled: Desk, server: ModelServer
+) -> None:
+    first = await modelled.entry(HERON, title="Heron")
+    said = {
+        "paragraphs": [
+            {
+                "heading": "<b>Birds</b>",
+                "sentences": [
+                    {"text": "A heron nests in a crane. [1]", "sources": [1]},
+                    {"text": "Something nobody wrote.", "sources": []},
+                    {"text": "A lie about another entry.", "sources": [77]},
+                    {"text": "See https://evil.example/x now.", "sources": [1, 99]},
+                ],
+            }
+        ]
+    }
+    server.say(Reply(text=json.dumps(said)))
+    digest = await written(modelled)
+    (paragraph,) = digest.text.paragraphs
+    assert paragraph.heading == "Birds"
+    assert [one.text for one in paragraph.sentences] == ["A heron nests in a crane.", "See now."]
+    assert all(one.entry_ids == (first,) for one in paragraph.sentences)
+    assert digest.text.dropped == 2 and digest.model == "scripted"
+
+
+async def test_a_failed_call_is_tried_once_more(modelled: Desk, server: ModelServer) -> None:
+    await modelled.entry(HERON)
+    server.say(Reply(500))
+    assert (await written(modelled)).status == "ready"
+    assert server.calls == 2
+
+
+async def test_a_digest_that_fails_twice_says_so(modelled: Desk, server: ModelServer) -> None:
+    await modelled.entry(HERON)
+    server.say(Reply(500), Reply(text="nonsense"))
+    digest = await written(modelled)
+    assert (digest.status, digest.error) == ("failed", "Failed to generate summary. Please try again later.")
+    assert server.calls == 2
+
+
+async def test_a_model_that_is_left_alone_is_said_at_once(modelled: Desk, server: ModelServer) -> None:
+    await modelled.entry(HERON)
+    server.say(*[Reply(500)] * 5)
+    await modelled.ask(await modelled.entry(STORY))
+    await modelled.write()
+    with pytest.raises(Unavailable, match=r"^AI service is temporarily unavailable$"):
+        await ask_digest(modelled.runtime, modelled.user)
+
+
+async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -> None:
+    post = Post()
+    desk.crawl.runtime = replace(desk.runtime, mailer=post)
+    await desk.entry(HERON, title="A heron")
+    planned = await set_schedule(
+        desk.runtime, desk.user, minute=7 * 60, zone="Europe/Berlin", scope=Scope(), mail=True
+    )
+    assert await ask_due_digests(desk.runtime) == 0
+    desk.pass_time(planned.next_at - desk.runtime.now() + 1)
+    await desk.entry(SNOW, title="Snow")
+    assert await ask_due_digests(desk.runtime) == 1
+    assert await ask_due_digests(desk.runtime) == 0
+    await work(desk)
+    (letter,) = post.letters
+    assert letter.to == desk.user.email and "Snow" in letter.text and "/digests/" in letter.text
+    desk.pass_time(DAY)
+    await desk.entry(BREAD, title="Bread")
+    assert await ask_due_digests(desk.runtime) == 1
+
+
+async def test_two_processes_ask_for_a_scheduled_digest_once(desk: Desk) -> None:
+    await desk.entry(HERON)
+    planned = await set_schedule(desk.runtime, desk.user, minute=0, zone="UTC", scope=Scope(), mail=False)
+    desk.pass_time(planned.next_at - desk.runtime.now() + 1)
+    await desk.entry(SNOW)
+    second = replace(desk.runtime, name="that worker")
+    assert await ask_due_digests(desk.runtime) + await ask_due_digests(second) == 1
+
+
+class Post:
+    """Keeps the letters it is given."""
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+
+    async def send(self, letter: Letter, now: int) -> Sent:
+        self.letters.append(letter)
+        return Sent()
+
+
+async def written(desk: Desk, scope: Scope = EVERYTHING) -> Digest:
+    asked = await ask_digest(desk.runtime, desk.user, scope)
+    assert asked.status == "pending"
+    await work(desk)
+    return await get_digest(desk.runtime, desk.user.id, asked.id)
+
+
+async def work(desk: Desk) -> None:
+    while (job := await claim(desk.runtime, [service.JOB_KIND])) is not None:
+        await run(desk.runtime, job, HANDLERS[job.kind])
+
+
+async def _folder(desk: Desk, name: str) -> int:
+    await desk.crawl.change(
+        "INSERT INTO folders (user_id, name, created_at) VALUES (:u, :n, 1) RETURNING id",
+        u=desk.user.id,
+        n=name,
+    )
+    return await desk.value("SELECT id FROM folders WHERE name = :n", n=name)
