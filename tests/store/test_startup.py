@@ -81,7 +81,8 @@ def _add_migration_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (copy / "versions" / file.name).write_text(file.read_text())
     (copy / "versions" / "9998_fails.py").write_text(
         f'from alembic import op\nrevision = "9998"\ndown_revision = "{newest()}"\n'
-        'def upgrade():\n    op.execute("CREATE TABLE half_done (id INTEGER)")\n    raise RuntimeError("no")\n'
+        'def upgrade():\n    op.execute("CREATE TABLE half_done (id INTEGER)")\n'
+        '    raise RuntimeError("no")\n'
     )
     monkeypatch.setattr(migrations, "VERSIONS", copy / "versions")
 
