@@ -3,10 +3,12 @@
 from fastapi import FastAPI
 
 from reedbed.api import (
+    ai,
     auth,
     bookmarks,
     compat,
     counts,
+    digests,
     entries,
     events,
     export,
@@ -34,6 +36,8 @@ from reedbed.http.limits import count_request
 
 PARTS = (
     summaries,
+    digests,
+    ai,
     health,
     status,
     auth,

@@ -2,6 +2,7 @@
 
 import click
 
+from reedbed.cli.ai import ai
 from reedbed.cli.database import db
 from reedbed.cli.users import user
 
@@ -12,4 +13,5 @@ def admin() -> None:
 
 
 admin.add_command(user)
+admin.add_command(ai)
 admin.add_command(db)

@@ -163,6 +163,9 @@ _FAIL = Statement(
     )
 )
 _FORGIVE = Statement(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
+_FORGIVE_CONTENT = Statement(
+    delete(summary_failures).where(summary_failures.c.content_hash == bindparam("content_hash"))
+)
 _orphaned = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
 _SWEEP = Statement(delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_orphaned))
 _FAILURES = Statement(select(func.count()).select_from(summary_failures))
@@ -241,6 +244,10 @@ async def note_failure(tx: Tx, key: str, content_hash: str, error: str, now: Ins
 
 async def forgive(tx: Tx, key: str) -> None:
     await tx.run(_FORGIVE, {"key": key})
+
+
+async def forgive_content(tx: Tx, content_hash: str) -> int:
+    return await tx.run(_FORGIVE_CONTENT, {"content_hash": content_hash})
 
 
 async def count_failures(tx: Tx) -> int:

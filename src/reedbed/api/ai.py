@@ -1,0 +1,148 @@
+"""For operators: the queue, the breaker, the cost, and the switches."""
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.domain.budget import MILLIONTHS, Budget, Usage
+from reedbed.domain.times import Instant
+from reedbed.http.caller import AdminOf, RuntimeOf
+from reedbed.http.json import json_response, moment
+from reedbed.services.ai_admin import AiStatus, ai_status, reprocess, retry_all, set_paused
+from reedbed.store import summary_queue
+from reedbed.store.summary_queue import Line
+
+router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
+
+MOST_LINES = 200
+
+
+class PauseBody(BaseModel):
+    paused: bool
+
+
+class ReprocessBody(BaseModel):
+    content_hash: str = Field(pattern="^[0-9a-f]{64}$", examples=["0" * 64])
+
+
+class UsageOut(BaseModel):
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class DayOut(UsageOut):
+    day: str
+
+
+class QueueOut(BaseModel):
+    waiting: int
+    running: int
+    cooling: int
+    failures: int
+
+
+class AiOut(BaseModel):
+    model: str
+    fallback: str | None
+    paused: bool
+    circuit_breaker: str = Field(examples=["CLOSED"])
+    consecutive_failures: int
+    last_failure_at: str | None
+    last_success_at: str | None
+    rate_limited_until: str | None
+    queue: QueueOut
+    today: UsageOut
+    month: UsageOut
+    budget: dict[str, float | None]
+    days: list[DayOut]
+
+
+class LineOut(BaseModel):
+    content_hash: str
+    model: str
+    priority: int
+    attempts: int
+    last_error: str | None
+    error_type: str | None
+    locked_at: str | None
+    cooldown_until: str | None
+    created_at: str
+
+
+class LineList(BaseModel):
+    items: list[LineOut]
+    next_cursor: str | None
+
+
+@router.get("", summary="Queue, breaker, cost and budgets", responses={200: {"model": AiOut}})
+async def status(runtime: RuntimeOf, caller: AdminOf) -> Response:
+    return json_response(_status(await ai_status(runtime)))
+
+
+@router.get("/queue", summary="What waits for the model, first first", responses={200: {"model": LineList}})
+async def queue(runtime: RuntimeOf, caller: AdminOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await summary_queue.lines(tx, most=MOST_LINES)
+    return json_response({"items": [_line(one) for one in found], "next_cursor": None})
+
+
+@router.put("/paused", summary="Stop asking the model, or go on", responses={200: {"model": AiOut}})
+async def pause(runtime: RuntimeOf, caller: AdminOf, body: PauseBody) -> Response:
+    await set_paused(runtime, paused=body.paused)
+    return json_response(_status(await ai_status(runtime)))
+
+
+@router.post("/retry", summary="Wake what rests after failures")
+async def retry(runtime: RuntimeOf, caller: AdminOf) -> Response:
+    return json_response({"ok": True, "queued": await retry_all(runtime)})
+
+
+@router.post("/reprocess", summary="Forget what was written about a text")
+async def reprocess_text(runtime: RuntimeOf, caller: AdminOf, body: ReprocessBody) -> Response:
+    return json_response({"ok": True, "forgotten": await reprocess(runtime, body.content_hash)})
+
+
+def _status(status: AiStatus) -> dict[str, Any]:
+    breaker = status.breaker
+    return {
+        "model": status.model,
+        "fallback": status.fallback,
+        "paused": status.paused,
+        "circuit_breaker": status.state,
+        "consecutive_failures": breaker.failures,
+        "last_failure_at": moment(breaker.last_failure_at),
+        "last_success_at": moment(breaker.last_success_at),
+        "rate_limited_until": moment(breaker.rate_limited_until),
+        "queue": {**asdict(status.queue), "failures": status.failures},
+        "today": _usage(status.today),
+        "month": _usage(status.month),
+        "budget": _budget(status.budget),
+        "days": [_day(day, used) for day, used in status.days],
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {**asdict(usage), "cost": usage.cost / MILLIONTHS}
+
+
+def _day(day: Instant, usage: Usage) -> dict[str, Any]:
+    return {"day": (moment(day) or "")[:10], **_usage(usage)}
+
+
+def _budget(budget: Budget) -> dict[str, float | None]:
+    limits: dict[str, int | None] = asdict(budget)
+    return {
+        name: limit / MILLIONTHS if limit is not None and name.endswith("cost") else limit
+        for name, limit in limits.items()
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    moments = ("locked_at", "cooldown_until", "created_at")
+    row = {**asdict(line), **{name: moment(getattr(line, name)) for name in moments}}
+    row.pop("id")
+    return row

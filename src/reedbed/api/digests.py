@@ -1,0 +1,243 @@
+"""Digests: many entries in a few paragraphs, every sentence with the entries that say it."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from reedbed.domain.digest_letters import digest_markdown
+from reedbed.domain.digests import Digest, Paragraph, Scope, Source
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.paging import page_limit
+from reedbed.domain.summaries import EXTRACT
+from reedbed.domain.texts import storable
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath, JsonId
+from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.keysets import before_of, cursor_after
+from reedbed.services.digest_schedules import end_schedule, set_schedule
+from reedbed.services.digests import ask_digest, delete_digest, get_digest
+from reedbed.services.preferences import preferences_of
+from reedbed.store import digests
+from reedbed.store.digests import Schedule
+
+router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
+
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
+_LIST = "digests"
+
+
+class ScopeBody(BaseModel):
+    """Nothing set: everything you follow."""
+
+    folder_id: JsonId | None = None
+    tag: str | None = Field(default=None, max_length=200)
+    q: str | None = Field(default=None, max_length=500, description="A search.")
+
+
+class DigestBody(ScopeBody):
+    since: Literal["day", "last"] = Field(
+        default="day", description="The last 24 hours, or since the last one."
+    )
+
+
+class ScheduleBody(ScopeBody):
+    time: str = Field(examples=["07:30"], max_length=5)
+    time_zone: str | None = Field(default=None, max_length=64, examples=["Europe/Berlin"])
+    mail: bool = False
+
+
+class SentenceOut(BaseModel):
+    text: str
+    entry_ids: list[str]
+
+
+class ParagraphOut(BaseModel):
+    heading: str
+    sentences: list[SentenceOut]
+
+
+class SourceOut(BaseModel):
+    entry_id: str
+    title: str
+    feed_title: str
+    at: str
+
+
+class DigestOut(BaseModel):
+    id: str
+    status: str = Field(description="pending, ready or failed")
+    error: str | None
+    model: str
+    built_in: bool
+    entries: int
+    feeds: int
+    items: int = Field(description="Events told of; several entries about one are one.")
+    dropped: int = Field(description="Sentences left out because no entry supported them.")
+    folder_id: str | None
+    tag: str | None
+    q: str | None
+    since: str
+    until: str
+    created_at: str
+    finished_at: str | None
+    paragraphs: list[ParagraphOut]
+    sources: list[SourceOut]
+
+
+class DigestList(BaseModel):
+    items: list[DigestOut]
+    next_cursor: str | None
+
+
+class ScheduleOut(BaseModel):
+    time: str
+    time_zone: str
+    mail: bool
+    next_at: str
+    folder_id: str | None
+    tag: str | None
+    q: str | None
+
+
+@router.get("", summary="Your digests, newest first", responses={200: {"model": DigestList}})
+async def list_all(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    limit: Annotated[str | None, Query()] = None,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    size, before = page_limit(limit), before_of(cursor, _LIST)
+    async with runtime.db.read() as tx:
+        found = await digests.newest(tx, caller.user_id, limit=size + 1, before=before)
+    last = found[size - 1].id if len(found) > size else None
+    items = [_digest(one) for one in found[:size]]
+    return json_response({"items": items, "next_cursor": cursor_after(last, _LIST)})
+
+
+@router.post(
+    "",
+    status_code=202,
+    summary="Ask for a digest",
+    description=(
+        "202 and a pending digest; at once 404 where there is nothing to tell and 503 while the model is left "
+        "alone. A later failure is the digest's status."
+    ),
+    responses={202: {"model": DigestOut}},
+)
+async def ask(runtime: RuntimeOf, caller: CallerOf, body: DigestBody | None = None) -> Response:
+    wanted = body or DigestBody()
+    made = await ask_digest(runtime, caller.user, _scope(wanted), since_last=wanted.since == "last")
+    return json_response(_digest(made), 202)
+
+
+@router.get("/schedule", summary="When they come by themselves", responses={200: {"model": ScheduleOut}})
+async def schedule(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await digests.schedule_of(tx, caller.user_id)
+    if found is None:
+        raise NotFound("No digest is scheduled.")
+    return json_response(_schedule(found))
+
+
+@router.put("/schedule", summary="Have one every day", responses={200: {"model": ScheduleOut}})
+async def plan(runtime: RuntimeOf, caller: CallerOf, body: ScheduleBody) -> Response:
+    clock = _CLOCK.match(body.time)
+    if clock is None:
+        raise Invalid("The time must look like 07:30.", field="time")
+    planned = await set_schedule(
+        runtime,
+        caller.user,
+        minute=int(clock[1]) * 60 + int(clock[2]),
+        zone=body.time_zone or preferences_of(caller.user).time_zone or "UTC",
+        scope=_scope(body),
+        mail=body.mail,
+    )
+    return json_response(_schedule(planned))
+
+
+@router.delete("/schedule", status_code=204, summary="No more by themselves")
+async def unplan(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    await end_schedule(runtime, caller.user_id)
+    return Response(status_code=204)
+
+
+@router.get("/{digest_id}", summary="One digest", responses={200: {"model": DigestOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+    return json_response(_digest(await get_digest(runtime, caller.user_id, digest_id)))
+
+
+@router.get(
+    "/{digest_id}/markdown",
+    summary="One digest as a file",
+    responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
+)
+async def markdown(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+    found = await get_digest(runtime, caller.user_id, digest_id)
+    headers = {"Content-Disposition": f'attachment; filename="reedbed-digest-{found.id}.md"'}
+    text = digest_markdown(found, runtime.accounts.base_url)
+    return Response(text, 200, headers, "text/markdown; charset=utf-8")
+
+
+@router.delete("/{digest_id}", status_code=204, summary="Delete a digest")
+async def delete(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+    await delete_digest(runtime, caller.user_id, digest_id)
+    return Response(status_code=204)
+
+
+def _scope(body: ScopeBody) -> Scope:
+    tag, q = (storable(text).strip() or None if text else None for text in (body.tag, body.q))
+    return Scope(body.folder_id, tag, q)
+
+
+def _digest(digest: Digest) -> dict[str, Any]:
+    text = digest.text
+    return {
+        "id": str(digest.id),
+        "status": digest.status,
+        "error": digest.error,
+        "model": digest.model,
+        "built_in": digest.model == EXTRACT,
+        "entries": digest.entries,
+        "feeds": text.feeds,
+        "items": text.items,
+        "dropped": text.dropped,
+        **_about(digest.scope),
+        "since": moment(digest.since),
+        "until": moment(digest.until),
+        "created_at": moment(digest.created_at),
+        "finished_at": moment(digest.finished_at),
+        "paragraphs": [_paragraph(one) for one in text.paragraphs],
+        "sources": [_source(one) for one in text.sources],
+    }
+
+
+def _about(scope: Scope) -> dict[str, str | None]:
+    return {"folder_id": text_id(scope.folder_id), "tag": scope.tag, "q": scope.q}
+
+
+def _paragraph(paragraph: Paragraph) -> dict[str, Any]:
+    sentences = [
+        {"text": one.text, "entry_ids": list(map(str, one.entry_ids))} for one in paragraph.sentences
+    ]
+    return {"heading": paragraph.heading, "sentences": sentences}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {
+        "entry_id": str(source.entry_id),
+        "title": source.title,
+        "feed_title": source.feed,
+        "at": moment(source.at),
+    }
+
+
+def _schedule(planned: Schedule) -> dict[str, Any]:
+    return {
+        "time": f"{planned.minute // 60:02}:{planned.minute % 60:02}",
+        "time_zone": planned.zone,
+        "mail": planned.mail,
+        "next_at": moment(planned.next_at),
+        **_about(planned.scope),
+    }

@@ -1,0 +1,90 @@
+"""`reedbed admin ai`: the model, its queue and its cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import show, with_runtime
+from reedbed.domain.times import rfc3339
+from reedbed.services.runtime import Runtime
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def ai_options(command: F) -> F:
+    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
+    return data_dir_option(command)
+
+
+@click.group()
+def ai() -> None:
+    """Summaries and digests: the model, its queue and its cost."""
+
+
+@ai.command()
+@ai_options
+def status(data_dir: Path | None, *, as_json: bool) -> None:
+    """The breaker, the queue, and what was spent."""
+    show([with_runtime(_status, data_dir)], as_json=as_json)
+
+
+@ai.command()
+@ai_options
+def pause(data_dir: Path | None, *, as_json: bool) -> None:
+    """Stop asking the model; the built-in extract goes on."""
+    _set_paused(data_dir, paused=True, as_json=as_json)
+
+
+@ai.command()
+@ai_options
+def resume(data_dir: Path | None, *, as_json: bool) -> None:
+    """Ask the model again."""
+    _set_paused(data_dir, paused=False, as_json=as_json)
+
+
+@ai.command()
+@ai_options
+def retry(data_dir: Path | None, *, as_json: bool) -> None:
+    """Wake what rests after failures."""
+
+    async def work(runtime: Runtime) -> dict[str, Any]:
+        from reedbed.services.ai_admin import retry_all
+
+        await retry_all(runtime)
+        return await _status(runtime)
+
+    show([with_runtime(work, data_dir)], as_json=as_json)
+
+
+def _set_paused(data_dir: Path | None, *, paused: bool, as_json: bool) -> None:
+    async def work(runtime: Runtime) -> dict[str, Any]:
+        from reedbed.services.ai_admin import set_paused
+
+        await set_paused(runtime, paused=paused)
+        return await _status(runtime)
+
+    show([with_runtime(work, data_dir)], as_json=as_json)
+
+
+async def _status(runtime: Runtime) -> dict[str, Any]:
+    from reedbed.domain.budget import MILLIONTHS
+    from reedbed.services.ai_admin import ai_status
+
+    found = await ai_status(runtime)
+    failed_at = found.breaker.last_failure_at
+    return {
+        "model": found.model,
+        "paused": found.paused,
+        "breaker": found.state,
+        "waiting": found.queue.waiting,
+        "running": found.queue.running,
+        "resting": found.queue.cooling,
+        "given_up": found.failures,
+        "tokens_today": found.today.tokens,
+        "cost_today": found.today.cost / MILLIONTHS,
+        "cost_month": found.month.cost / MILLIONTHS,
+        "last_failure": rfc3339(failed_at) if failed_at else None,
+    }

@@ -1,0 +1,72 @@
+"""Digests: one of them with its sources, the list of them, and who writes."""
+
+from dataclasses import dataclass
+
+from reedbed.web.views.frame import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    number: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+    cites: tuple[Cite, ...]
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    heading: str
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    number: int
+    url: str
+    title: str
+    feed: str
+    when: Moment
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestPage:
+    id: int
+    title: str
+    facts: str
+    """How many entries of how many feeds, in words."""
+    status: str
+    error: str = ""
+    by: str = ""
+    built_in: bool = True
+    paragraphs: tuple[Paragraph, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DigestLine:
+    id: int
+    url: str
+    when: Moment
+    facts: str
+    status: str
+    beginning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestsPage:
+    lines: tuple[DigestLine, ...]
+    next_url: str = ""
+    model: str = ""
+    """The operator's model, if there is one."""
+    uses_model: bool = False
+    time: str = ""
+    """Of the daily digest; empty: none."""
+    mail: bool = False
+    can_mail: bool = False
+    error: str = ""

@@ -1,0 +1,154 @@
+"""The doors of digests and of the operator's view of the model."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from fastapi import FastAPI
+
+from reedbed.ai.mock import MockModel
+from reedbed.domain.breaker import Breaker
+from reedbed.services.digests import JOB_KIND
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.jobs import claim, run
+from reedbed.services.runtime import AiPolicy, Runtime
+from reedbed.store import ai_state, users
+from tests.clients import Client, SignIn
+from tests.crawling import Crawl
+from tests.services.writing import STORY, Desk
+
+HTMX = {"HX-Request": "true"}
+FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture
+async def reader(signed_in: SignIn) -> Client:
+    return await signed_in("reader@example.org")
+
+
+@pytest.fixture
+async def desk(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Desk]:
+    feed_id = await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, reader.user_id)
+    assert user is not None
+    yield Desk(crawl, user, feed_id)
+
+
+async def test_a_digest_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:
+    entry = await desk.entry()
+    asked = await reader.post("/api/v1/digests")
+    assert (asked.status_code, asked.json()["status"]) == (202, "pending")
+    await work(desk.runtime)
+    said = (await reader.get(f"/api/v1/digests/{asked.json()['id']}")).json()
+    assert said["status"] == "ready" and said["built_in"] is True and said["entries"] == 1
+    assert said["paragraphs"][0]["sentences"][0]["entry_ids"] == [str(entry)]
+    assert said["sources"][0]["title"] == "The bridge"
+    assert [one["id"] for one in (await reader.get("/api/v1/digests")).json()["items"]] == [said["id"]]
+    file = await reader.get(f"/api/v1/digests/{said['id']}/markdown")
+    assert file.headers["content-type"].startswith("text/markdown") and "[^1]" in file.text
+    assert (await reader.delete(f"/api/v1/digests/{said['id']}")).status_code == 204
+    assert (await reader.get(f"/api/v1/digests/{said['id']}")).status_code == 404
+
+
+async def test_nothing_to_tell_is_404_in_the_words_of_the_contract(reader: Client, desk: Desk) -> None:
+    answer = await reader.post("/api/v1/digests", json={})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["message"] == "No articles found from the last 24 hours"
+
+
+async def test_a_model_that_is_left_alone_is_503(app: FastAPI, reader: Client, desk: Desk) -> None:
+    await desk.entry()
+    await _left_alone(app, desk)
+    answer = await reader.post("/api/v1/digests")
+    assert answer.status_code == 503
+    assert answer.json()["error"]["message"] == "AI service is temporarily unavailable"
+
+
+async def test_a_daily_digest_can_be_planned_and_ended(reader: Client, desk: Desk) -> None:
+    assert (await reader.get("/api/v1/digests/schedule")).status_code == 404
+    plan = {"time": "07:30", "time_zone": "Asia/Tokyo", "mail": True}
+    planned = (await reader.put("/api/v1/digests/schedule", json=plan)).json()
+    assert planned["next_at"].endswith("T22:30:00Z")
+    assert (await reader.get("/api/v1/digests/schedule")).json() == planned
+    for wrong in ({"time": "25:00"}, {"time": "07:30", "time_zone": "Mars/Olympus"}):
+        assert (await reader.put("/api/v1/digests/schedule", json=wrong)).status_code == 400
+    assert (await reader.delete("/api/v1/digests/schedule")).status_code == 204
+
+
+async def test_the_partial_keeps_the_contract_of_the_dashboard(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    empty = await page.get("/summaries/latest", headers=HTMX)
+    assert empty.status_code == 200 and "Generate" in empty.text and "<html" not in empty.text
+    nothing = await page.post("/summaries", headers={**HTMX, **FORM})
+    assert nothing.status_code == 404 and "No articles found from the last 24 hours" in nothing.text
+    entry = await desk.entry()
+    pending = await page.post("/summaries", headers={**HTMX, **FORM})
+    assert pending.status_code == 200 and "Generating summary…" in pending.text
+    await work(desk.runtime)
+    ready = await page.get("/summaries/latest", headers=HTMX)
+    assert f'href="/entry/{entry}"' in ready.text and "Built-in extract" in ready.text
+
+
+async def test_the_partial_says_when_the_model_is_away(app: FastAPI, by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    await desk.entry()
+    await _left_alone(app, desk)
+    answer = await page.post("/summaries", headers={**HTMX, **FORM})
+    assert answer.status_code == 503 and "AI service is temporarily unavailable" in answer.text
+
+
+async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry(title="A <b>bold</b> bridge")
+    asked = await page.post("/summaries", headers=FORM)
+    assert asked.status_code == 303
+    address = asked.headers["location"]
+    assert "Generating summary…" in (await page.get(address)).text
+    await work(desk.runtime)
+    shown = (await page.get(address)).text
+    assert 'class="cite" href="#s1"' in shown and f'href="/entry/{entry}"' in shown
+    assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "Nothing left this machine" in shown
+    assert address in (await page.get("/summaries")).text
+    assert (await page.post(f"{address}/delete", headers=FORM)).status_code == 303
+    assert (await page.get(address)).status_code == 404
+
+
+async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    assert (await page.post("/summaries/schedule", data={"time": "06:15"}, headers=FORM)).status_code == 303
+    assert 'value="06:15"' in (await page.get("/summaries")).text
+    await page.post("/summaries/schedule", data={"time": ""}, headers=FORM)
+    assert await desk.value("SELECT count(*) FROM digest_schedules") == 0
+    await page.post("/summaries/writer", data={"remote_ai": "true"}, headers=FORM)
+    me = (await page.get("/api/v1/users/me")).json()
+    assert me["preferences"]["remote_ai"] is True
+
+
+async def test_the_operator_sees_and_steers_the_model(signed_in: SignIn, desk: Desk) -> None:
+    operator = await signed_in("owner@example.org", role="owner")
+    await desk.ask(await desk.entry(f"{STORY} It waits."))
+    said = (await operator.get("/api/v1/admin/ai")).json()
+    assert said["queue"] == {"waiting": 1, "running": 0, "cooling": 0, "failures": 0}
+    assert (said["circuit_breaker"], said["paused"], said["model"]) == ("CLOSED", False, "extract")
+    (line,) = (await operator.get("/api/v1/admin/ai/queue")).json()["items"]
+    assert line["priority"] == 10
+    paused = await operator.put("/api/v1/admin/ai/paused", json={"paused": True})
+    assert paused.json()["paused"] is True
+    assert (await operator.post("/api/v1/admin/ai/retry")).json()["queued"] == 1
+    await desk.write()
+    again = await operator.post("/api/v1/admin/ai/reprocess", json={"content_hash": line["content_hash"]})
+    assert again.json() == {"ok": True, "forgotten": True}
+
+
+async def _left_alone(app: FastAPI, desk: Desk) -> None:
+    runtime = replace(desk.runtime, ai=AiPolicy(model=MockModel()))
+    app.state.runtime = runtime
+    async with runtime.db.write() as tx:
+        await ai_state.lock(tx, ["mock"])
+        await ai_state.write(tx, "mock", Breaker("OPEN", failures=5, last_failure_at=runtime.now()))
+
+
+async def work(runtime: Runtime) -> None:
+    while (job := await claim(runtime, [JOB_KIND])) is not None:
+        await run(runtime, job, HANDLERS[job.kind])
