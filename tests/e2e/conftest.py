@@ -3,6 +3,7 @@
 Any console error, failed script or violation of the content policy fails the test that caused it.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,7 +70,9 @@ def visit(browser: Browser) -> Iterator[Visit]:
 
 
 def _note(message: ConsoleMessage, complaints: list[str]) -> None:
-    if message.type == "error" and "401" not in message.text:
+    # Chromium also reports a form that was refused, as some walks want it to be.
+    refused = re.search(r"status of (400|401|403|409)", message.text)
+    if message.type == "error" and not refused:
         complaints.append(f"{message.text} ({message.location.get('url')})")
 
 
