@@ -1,6 +1,7 @@
 """Subscription lists in and out."""
 
 from collections.abc import AsyncIterator
+from time import process_time
 
 import pytest
 
@@ -86,3 +87,25 @@ def test_entities_are_never_expanded_and_depth_is_bounded() -> None:
 def test_a_broken_file_gives_what_can_be_read() -> None:
     broken = b'<opml><body><outline text="A & B" xmlUrl="http://x.example/a"/><outline text="C"'
     assert [outline.xml_url for outline in read_opml(broken).outlines][:1] == ["http://x.example/a"]
+
+
+@pytest.mark.parametrize("piece", [b"<!DOCTYPE", b"<!DOCTYPE[", b"<!DOCTYPE x []", b"<!--", b"<?"])
+def test_a_file_made_to_be_slow_is_refused_at_once(piece: bytes) -> None:
+    started = process_time()
+    with pytest.raises(Invalid, match="not an OPML file"):
+        read_opml(piece * 100_000)
+    assert process_time() - started < 5
+
+
+async def test_an_import_makes_no_more_folders_than_a_user_may_have(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reedbed.services.folders.MOST_FOLDERS", 2)
+    lines = "".join(
+        f'<outline text="f{n}"><outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/></outline>'
+        for n in range(3)
+    )
+    body = f"<opml><body>{lines}</body></opml>".encode()
+    report = await import_opml(crawl.runtime, await crawl.person(), body)
+    assert (report.imported, report.skipped) == (2, 0)
+    assert [line.message for line in report.errors] == ["There can be at most 2 folders."]

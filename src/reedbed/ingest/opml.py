@@ -8,6 +8,8 @@ from lxml import etree
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.opml import OpmlDocument, OpmlOutline
+from reedbed.domain.texts import writable
+from reedbed.ingest.parse.prolog import without_doctype
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 32
@@ -15,9 +17,7 @@ MAX_OUTLINES = 50_000
 MAX_TEXT = 2_048
 
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
-_DOCTYPE = re.compile(rb"<!DOCTYPE[^>\[]*(\[.*?\])?[^>]*>", re.DOTALL | re.IGNORECASE)
 _KNOWN = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
-_CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def read_opml(body: bytes) -> OpmlDocument:
@@ -37,9 +37,9 @@ def read_opml(body: bytes) -> OpmlDocument:
 def write_opml(document: OpmlDocument) -> bytes:
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
-    etree.SubElement(head, "title").text = _clean(document.title)
+    etree.SubElement(head, "title").text = writable(document.title)
     for name, value in document.head:
-        etree.SubElement(head, name).text = _clean(value)
+        etree.SubElement(head, name).text = writable(value)
     body = etree.SubElement(root, "body")
     _append(body, document.outlines)
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
@@ -76,7 +76,7 @@ class _Reader:
 
 def _parse(body: bytes) -> Any:
     # No entity is ever expanded: a document type is cut out before lxml sees it.
-    stripped = _DOCTYPE.sub(b"", body.lstrip(b"\xef\xbb\xbf \t\r\n"), count=1)
+    stripped = without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n"))
     parser = etree.XMLParser(
         recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
@@ -107,7 +107,9 @@ def _texts(head: Any) -> list[tuple[str, str]]:
 
 def _append(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
     for outline in outlines:
-        element = etree.SubElement(parent, "outline", text=_clean(outline.title), title=_clean(outline.title))
+        element = etree.SubElement(
+            parent, "outline", text=writable(outline.title), title=writable(outline.title)
+        )
         for name, value in (
             ("type", outline.type),
             ("xmlUrl", outline.xml_url),
@@ -115,14 +117,10 @@ def _append(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
             *outline.attributes,
         ):
             if value and _is_attribute_name(name):
-                element.set(name, _clean(value))
+                element.set(name, writable(value))
         _append(element, outline.children)
 
 
 def _is_attribute_name(name: str) -> bool:
     """Plain names, and `{namespace}name` as lxml writes them."""
     return re.fullmatch(r"(\{[^{}\s]+\})?[A-Za-z_][\w.\-]*", name) is not None
-
-
-def _clean(text: str) -> str:
-    return _CONTROL.sub("", text)

@@ -18,8 +18,7 @@ async def create_folder(runtime: Runtime, user_id: int, name: str, parent_id: in
     tidy = folder_name(name)
     async with runtime.db.write() as tx:
         rows = await _locked(tx, user_id)
-        if len(rows) >= MOST_FOLDERS:
-            raise Conflict(f"There can be at most {MOST_FOLDERS} folders.")
+        _check_room(rows)
         check_place(rows, parent_id)
         _check_name_is_free(rows, tidy, parent_id)
         folder = await folders.add(tx, user_id, tidy, parent_id, runtime.now())
@@ -73,6 +72,7 @@ async def find_or_create_path(tx: Tx, runtime: Runtime, user_id: int, path: Sequ
         name = folder_name(step[:255])
         known = next((row for row in rows if row.parent_id == parent_id and row.name == name), None)
         if known is None:
+            _check_room(rows)
             known = await folders.add(tx, user_id, name, parent_id, runtime.now())
             rows.append(known)
         parent_id = known.id
@@ -80,9 +80,13 @@ async def find_or_create_path(tx: Tx, runtime: Runtime, user_id: int, path: Sequ
 
 
 async def _locked(tx: Tx, user_id: int) -> list[FolderRow]:
-    if tx.engine == "postgresql":
-        await folders.lock(tx, user_id)
+    await folders.lock(tx, user_id)
     return await folders.of_user(tx, user_id)
+
+
+def _check_room(rows: Sequence[FolderRow]) -> None:
+    if len(rows) >= MOST_FOLDERS:
+        raise Conflict(f"There can be at most {MOST_FOLDERS} folders.")
 
 
 def _find(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:

@@ -1,10 +1,12 @@
 """Import and export of subscription lists."""
 
-from collections.abc import Sequence
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import orjson
 
-from reedbed.domain.errors import Conflict, ReedbedError
+from reedbed.domain.errors import ReedbedError
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.hints import Hint
 from reedbed.domain.opml import ImportProblem, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
@@ -15,7 +17,7 @@ from reedbed.services.credentials import split_credentials
 from reedbed.services.folders import find_or_create_path
 from reedbed.services.refresh import wake_worker
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions import Wish, follow_address
+from reedbed.services.subscriptions import AlreadyFollowed, Wish, follow_address
 from reedbed.store import events, folders, subscriptions
 from reedbed.store.database import Tx
 
@@ -25,7 +27,7 @@ LINES_AT_ONCE = 100
 
 async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportReport:
     """Follow every feed of the file and report each line that cannot be. Fetching goes on later."""
-    lines = list(feeds_of(read_opml(body)))
+    lines = list(feeds_of(await asyncio.to_thread(read_opml, body)))
     imported, skipped = 0, 0
     problems: list[ImportProblem] = []
     for start in range(0, len(lines), LINES_AT_ONCE):
@@ -47,10 +49,9 @@ async def export_opml(runtime: Runtime, user_id: int) -> bytes:
         rows = await folders.of_user(tx, user_id)
         followed = await subscriptions.every(tx, user_id)
         extras = await subscriptions.opml_attributes(tx, user_id)
-    inside = {
-        folder: [one for one in followed if one.folder_id == folder]
-        for folder in {f.folder_id for f in followed}
-    }
+    inside: defaultdict[int | None, list[Subscription]] = defaultdict(list)
+    for one in followed:
+        inside[one.folder_id].append(one)
     outlines = _outlines(
         build_tree(rows), inside, None, {id_: orjson.loads(text) for id_, text in extras.items()}
     )
@@ -66,7 +67,7 @@ async def _import_some(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]
             try:
                 await _import_line(tx, runtime, user_id, line, paths)
                 imported += 1
-            except Conflict:
+            except AlreadyFollowed:
                 skipped += 1
             except ReedbedError as error:
                 problems.append(ImportProblem(line.outline.title, line.outline.xml_url or "", error.message))
@@ -92,7 +93,7 @@ def _kept_attributes(outline: OpmlOutline) -> str | None:
 
 def _outlines(
     tree: Sequence[FolderNode],
-    inside: dict[int | None, list[Subscription]],
+    inside: Mapping[int | None, list[Subscription]],
     folder_id: int | None,
     extras: dict[int, list[tuple[str, str]]],
 ) -> tuple[OpmlOutline, ...]:

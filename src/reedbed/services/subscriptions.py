@@ -26,6 +26,10 @@ ALREADY_THERE = "A feed with this URL already exists"
 NO_SUCH = "Feed not found"
 
 
+class AlreadyFollowed(Conflict):
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What a user asks for when following; `looked` when somebody has checked that it is a feed."""
@@ -61,7 +65,7 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
 
 
 async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, asked_url: str) -> int:
-    """The writes of following one address; raises `Conflict` when it is followed already."""
+    """The writes of following one address."""
     address = split_credentials(wish.url)
     private = address.secret or is_private_address(wish.url)
     feed_id, made = await feeds.find_or_add(tx, address.url, now, owner_id=user_id if private else None)
@@ -69,7 +73,7 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
         await feeds.set_credentials(tx, feed_id, address.username, address.password)
     known = await subscriptions.by_feed(tx, user_id, feed_id)
     if known is not None and known[1]:
-        raise Conflict(ALREADY_ADDED, field="url")
+        raise AlreadyFollowed(ALREADY_ADDED, field="url")
     if known is not None:
         await subscriptions.come_back(
             tx, user_id, feed_id, folder_id=wish.folder_id, title=wish.title, asked_url=asked_url, now=now
@@ -172,7 +176,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, addre
     wish = Wish(address, current.folder_id, current.own_title)
     try:
         moved_to = await follow_address(tx, now, user_id, wish, asked_url=split_credentials(address).url)
-    except Conflict as error:
+    except AlreadyFollowed as error:
         raise Conflict(ALREADY_THERE, field="url") from error
     await _leave(tx, now, user_id, current)
     moved = await subscriptions.get(tx, user_id, moved_to)
