@@ -9,6 +9,7 @@ from reedbed.api.people_out import EverybodysEvents, event_json, events_after, e
 from reedbed.domain.accounts import Caller, User
 from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import decode_cursor, encode_cursor, page_limit
+from reedbed.domain.texts import storable
 from reedbed.http.caller import AdminOf, RuntimeOf, SessionOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
@@ -164,6 +165,7 @@ async def log(
     limit: Annotated[int | None, Query()] = None,
     cursor: Annotated[str | None, Query()] = None,
 ) -> Response:
+    kind = None if kind is None else storable(kind)
     size, view = page_limit(limit), f"all events {kind}"
     async with runtime.db.read() as tx:
         found = list(

@@ -29,6 +29,7 @@ class PreferencesOut(BaseModel):
     open_marks: bool
     scroll_marks: bool
     proxy_images: bool
+    remote_ai: bool
 
 
 class UserOut(BaseModel):

@@ -10,6 +10,7 @@ from reedbed.domain.errors import NotFound, ReedbedError
 from reedbed.domain.paging import page_limit
 from reedbed.domain.same import SAME
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
+from reedbed.domain.texts import storable
 from reedbed.domain.times import SECOND
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import body_of
@@ -90,7 +91,7 @@ async def list_subscriptions(
     limit: Annotated[int | None, Query()] = None,
     cursor: Annotated[str | None, Query()] = None,
 ) -> Response:
-    wanted = SubscriptionFilter(search.strip(), status, folder_id)
+    wanted = SubscriptionFilter(storable(search).strip(), status, folder_id)
     size, offset = page_limit(limit), read_offset(cursor)
     async with runtime.db.read() as tx:
         found = await subscriptions.page(tx, caller.user_id, wanted, limit=size + 1, offset=offset)
@@ -178,7 +179,7 @@ async def _follow_one(runtime: RuntimeOf, user_id: int, item: SubscribeBody) -> 
     try:
         made = await subscribe(runtime, user_id, wish)
     except ReedbedError as error:
-        return {"url": item.url, **body_of(error)}
+        return {"url": storable(item.url), **body_of(error)}
     return {"url": item.url, "subscription": subscription_json(made)}
 
 

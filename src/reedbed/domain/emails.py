@@ -5,9 +5,8 @@ import re
 from reedbed.domain.errors import Invalid
 
 MAX_EMAIL = 254
-_MAX_LOCAL = 64
-
-_LOCAL = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f.]+(?:\.[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f.]+)*\Z")
+_MAX_ATOM = r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f\ud800-\udfff.]+"
+_LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*\Z")
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)\Z")
 
 
@@ -27,6 +26,14 @@ def email_address(text: str) -> str:
     if len(local) + 1 + len(host) > MAX_EMAIL:
         raise Invalid(f"E-mail address must be at most {MAX_EMAIL} characters", field="email")
     return f"{local}@{host}"
+
+
+def known_as(text: str) -> str:
+    """The key to look an account up by; empty for what can be nobody's address."""
+    try:
+        return email_address(text)
+    except Invalid:
+        return ""
 
 
 def _domain(text: str) -> str | None:

@@ -12,7 +12,6 @@ from reedbed.domain.times import Instant
 View = Literal["unread", "all", "starred", "later", "history"]
 
 VIEWS: tuple[View, ...] = ("unread", "all", "starred", "later", "history")
-ORDERS: tuple[Order, ...] = ("newest", "oldest")
 
 
 @dataclass(frozen=True, slots=True)

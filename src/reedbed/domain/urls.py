@@ -5,6 +5,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.texts import storable
 
 MAX_ADDRESS = 2_048
 MAX_NAME = 255
@@ -13,7 +14,7 @@ _NOT_AN_ADDRESS = "Invalid URL format. Must start with http:// or https://"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_HOST = 253
 _FORBIDDEN_IN_HOST = re.compile(r"[\s<>\"{}|\\^`%]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def normalize_url(url: str) -> str | None:
@@ -49,7 +50,7 @@ def feed_address(text: str) -> str:
 
 
 def feed_name(name: str) -> str:
-    tidy = name.strip()
+    tidy = storable(name).strip()
     if not tidy:
         raise Invalid("Feed name is required", field="name")
     if len(tidy) > MAX_NAME:

@@ -14,6 +14,7 @@ from reedbed.domain.errors import (
     Unauthorized,
     Unavailable,
 )
+from reedbed.domain.texts import storable
 
 STATUS: dict[type[ReedbedError], int] = {
     Invalid: 400,
@@ -48,7 +49,7 @@ def headers_of(error: ReedbedError) -> dict[str, str]:
 
 
 def body_of(error: ReedbedError) -> dict[str, Any]:
+    """Message and field may repeat what was sent, and JSON cannot say all that can be sent."""
     field = getattr(error, "field", None)
-    return {
-        "error": {"code": error.code, "message": error.message, "details": {"field": field} if field else {}}
-    }
+    details = {"field": storable(field)} if field else {}
+    return {"error": {"code": error.code, "message": storable(error.message), "details": details}}

@@ -1,7 +1,7 @@
 """Accounts: the first owner, logging in and out, and leaving for good."""
 
 from reedbed.domain.accounts import Caller, NewSession, User
-from reedbed.domain.emails import email_address
+from reedbed.domain.emails import email_address, known_as
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
 from reedbed.domain.limits import Allowance
 from reedbed.domain.passwords import check_password
@@ -51,7 +51,7 @@ async def log_in(
     runtime: Runtime, email: str, password: str, *, user_agent: str | None = None, ip: str | None = None
 ) -> NewSession:
     await spend_attempt(runtime, "login", ip)
-    address = _as_stored(email)
+    address = known_as(email)
     await spend(runtime, f"login-account:{address}", PER_ACCOUNT)
     async with runtime.db.read() as tx:
         found = await users.by_email(tx, address)
@@ -118,13 +118,6 @@ async def _note_failure(runtime: Runtime, user: User | None, ip: str | None) -> 
     """Without what was typed: people put passwords into the wrong field."""
     async with runtime.db.write() as tx:
         await events.note(tx, runtime.now(), "login_failed", user.id if user else None, {"ip": ip})
-
-
-def _as_stored(email: str) -> str:
-    try:
-        return email_address(email)
-    except Invalid:
-        return ""
 
 
 def _owned() -> Conflict:

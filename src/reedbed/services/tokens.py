@@ -10,6 +10,7 @@ from reedbed.domain.accounts import (
     Scope,
     check_token_name,
 )
+from reedbed.domain.emails import known_as
 from reedbed.domain.errors import Conflict, Forbidden, NotFound
 from reedbed.domain.times import Instant
 from reedbed.services.limits import spend_attempt
@@ -66,7 +67,7 @@ async def app_password_login(
     """The account behind an e-mail and one of its app passwords; the account's own password does not do."""
     async with runtime.db.read() as tx:
         found = await tokens.by_secret(tx, "app_password", app_password_hash(password))
-    typed = email.strip().lower().encode()
+    typed = known_as(email).encode("utf-8", "replace")
     if found is None or not hmac.compare_digest(found[0].user.email.encode(), typed):
         return await _refuse(runtime, ip)
     return await _welcome(runtime, *found)

@@ -96,7 +96,8 @@ def test_an_order_names_every_folder_of_the_level_once() -> None:
 
 def test_folder_names_are_checked() -> None:
     assert folder_name(" Birds ") == "Birds"
-    for name in (" ", "x" * 256):
+    assert folder_name("Bi\x00rds\ud800") == "Birds"
+    for name in (" ", "\x00", "x" * 256):
         with pytest.raises(Invalid):
             folder_name(name)
 

@@ -137,6 +137,7 @@ def test_feed_names_are_checked(name: str, message: str) -> None:
 def test_a_feed_name_is_trimmed() -> None:
     assert urls.feed_name("  News ") == "News"
     assert urls.feed_name("x" * 255) == "x" * 255
+    assert urls.feed_name("Ne\x00ws\ud800") == "News"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Whatever text is sent to whichever door, none answers with a failure of its own."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+
+from tests.clients import SignIn
+
+UNSTORABLE = "a\x00\ud800b"
+JSON = {"Content-Type": "application/json"}
+LEAVING = ("/api/v1/auth/", "/api/v1/users/me/sessions")
+
+
+async def test_a_sign_no_database_can_hold_breaks_no_door(app: FastAPI, signed_in: SignIn) -> None:
+    client = await signed_in("owner@example.org", role="owner")
+    broken: list[str] = []
+    tried = 0
+    for method, path, query, body in _questions(app.openapi()):
+        answer = await client.request(method, path, params=query, content=json.dumps(body), headers=JSON)
+        tried += answer.status_code not in (401, 405)
+        if answer.status_code == 500:
+            broken.append(f"{method} {path} {query} {body}")
+    assert not broken
+    assert tried > 60
+
+
+async def test_a_refusal_may_repeat_such_a_sign(signed_in: SignIn) -> None:
+    client = await signed_in()
+    body = json.dumps({"preferences": {UNSTORABLE: 1}})
+    refused = await client.patch("/api/v1/users/me", content=body, headers=JSON)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"] == {"field": "preferences.ab"}
+
+
+def _questions(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
+    """Every door, once for each text it takes; nothing else is sent but what it insists on."""
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            if path.startswith(LEAVING):
+                continue
+            door = "/".join("1" if part.startswith("{") else part for part in path.split("/"))
+            body = _body(described, operation)
+            for name in _query_texts(operation):
+                yield method, door, {name: "a\x00b"}, _least(described, body)
+            for name in body.get("properties", ()):
+                value = _hostile(described, body["properties"][name])
+                if value is not None:
+                    yield method, door, {}, {**_least(described, body), name: value}
+
+
+def _query_texts(operation: dict[str, Any]) -> list[str]:
+    asked = [one for one in operation.get("parameters", ()) if one["in"] == "query"]
+    return [one["name"] for one in asked if _hostile({}, one["schema"]) is not None]
+
+
+def _body(described: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any]:
+    content = operation.get("requestBody", {}).get("content", {})
+    return _resolved(described, content.get("application/json", {}).get("schema", {}))
+
+
+def _least(described: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _value(described, body["properties"][name], "http://example.org/")
+        for name in body.get("required", ())
+    }
+
+
+def _hostile(described: dict[str, Any], schema: dict[str, Any]) -> Any:
+    value = _value(described, schema, UNSTORABLE)
+    return value if _holds(value) else None
+
+
+def _holds(value: Any) -> bool:
+    match value:
+        case str():
+            return value == UNSTORABLE
+        case list():
+            return any(map(_holds, value))
+        case dict():
+            return any(map(_holds, value.values()))
+        case _:
+            return False
+
+
+def _value(described: dict[str, Any], schema: dict[str, Any], text: str) -> Any:
+    schema = _resolved(described, schema)
+    match schema.get("type"):
+        case "object":
+            return {name: _value(described, one, text) for name, one in schema.get("properties", {}).items()}
+        case "array":
+            return [_value(described, schema.get("items", {}), text)]
+        case "string" if "enum" in schema:
+            return schema["enum"][0]
+        case "string" if "pattern" in schema:
+            return "1"
+        case "string":
+            return text
+        case "boolean":
+            return True
+        case "integer":
+            return 900
+        case _:
+            return None
+
+
+def _resolved(described: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        return _resolved(described, schema["anyOf"][0])
+    return schema
