@@ -38,15 +38,23 @@ TRY_AGAIN_AFTER = 2 * MINUTE
 
 
 async def ask_for_letter(runtime: Runtime, wish: Wish, email: str) -> None:
+    if not await may_write_to(runtime, email):
+        return
     async with runtime.db.write() as tx:
         await note_wish(runtime, tx, wish, email)
     await wake_post(runtime)
 
 
+async def may_write_to(runtime: Runtime, email: str) -> bool:
+    """Whether this server sends mail, and another letter to this address; before any transaction."""
+    if runtime.mailer is None:
+        return False
+    return await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS) == 0
+
+
 async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
-    """Inside the caller's transaction; call `wake_post` after it."""
-    if await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS) == 0:
-        await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
+    """Inside the caller's transaction, after `may_write_to`; call `wake_post` after it."""
+    await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
 
 
 async def wake_post(runtime: Runtime) -> None:

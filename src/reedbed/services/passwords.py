@@ -7,7 +7,7 @@ from reedbed.domain.mail_links import EXPIRED
 from reedbed.domain.passwords import check_password
 from reedbed.services.accounts import check_own_password
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import ask_for_letter, note_wish, wake_post
+from reedbed.services.mail import ask_for_letter, may_write_to, note_wish, wake_post
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -24,8 +24,9 @@ async def change_password(runtime: Runtime, caller: Caller, current: str, new: s
     check_password(new, caller.user.email, "new_password")
     await check_own_password(runtime, caller, current, "current_password")
     password_hash = await hash_password(new)
+    letter = await may_write_to(runtime, caller.user.email)
     async with runtime.db.write() as tx:
-        await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id)
+        await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, letter=letter)
     await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
     await wake_post(runtime)
 
@@ -52,13 +53,14 @@ async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str
         raise Invalid(EXPIRED, field="token")
     check_password(password, link.email)
     password_hash = await hash_password(password)
+    letter = await may_write_to(runtime, link.email)
     async with runtime.db.write() as tx:
         link = await spend_link(runtime, tx, "reset", token)
         user = await users.by_id(tx, link.user_id or 0)
         if user is None or user.disabled_at is not None:
             raise Invalid(EXPIRED, field="token")
         await users.verify(tx, user.id, link.email, runtime.now())
-        await _set(runtime, tx, user, password_hash, kept_session=None)
+        await _set(runtime, tx, user, password_hash, kept_session=None, letter=letter)
     await announce_revoked(runtime, user.id)
     await wake_post(runtime)
     return user
@@ -71,9 +73,11 @@ async def reset_link(runtime: Runtime, user: User) -> str:
     return await make_link(runtime, "reset", user.email, user.id)
 
 
-async def _set(runtime: Runtime, tx: Tx, user: User, password_hash: str, *, kept_session: int | None) -> None:
+async def _set(
+    runtime: Runtime, tx: Tx, user: User, password_hash: str, *, kept_session: int | None, letter: bool
+) -> None:
     await users.set_password(tx, user.id, password_hash)
     await sessions.remove_others(tx, user.id, kept_session)
     await events.note(tx, runtime.now(), "password_changed", user.id)
-    if runtime.mailer is not None:
+    if letter:
         await note_wish(runtime, tx, "password_changed", user.email)

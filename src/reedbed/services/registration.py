@@ -9,7 +9,7 @@ from reedbed.domain.letters import Sent, link_letter
 from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import note_wish, wake_post
+from reedbed.services.mail import may_write_to, note_wish, wake_post
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -135,6 +135,7 @@ async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> 
 async def _register_stranger(runtime: Runtime, wish: Registration, address: str) -> Pending:
     """Every step is taken for a known address, too: neither the answer nor its time may tell."""
     password_hash = await hash_password(wish.password)
+    letter = await may_write_to(runtime, address)
     now = runtime.now()
     async with runtime.db.write() as tx:
         user = await users.add_if_new(
@@ -148,7 +149,7 @@ async def _register_stranger(runtime: Runtime, wish: Registration, address: str)
         )
         kind = "user_registered" if user else "register_again"
         await events.note(tx, now, kind, user.id if user else None, {"ip": wish.ip})
-        if runtime.mailer is not None:
+        if letter:
             await note_wish(runtime, tx, "register", address)
     await wake_post(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)
