@@ -5,7 +5,9 @@ import re
 from reedbed.domain.errors import Invalid
 
 MAX_EMAIL = 254
-_MAX_ATOM = r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f\ud800-\udfff.]+"
+_MAX_LOCAL = 64
+
+_ATOM = r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f\ud800-\udfff.]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*\Z")
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)\Z")
 
