@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterator
 
-_WIDE_END = re.compile(r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])")
+# A quotation may end inside the sentence that quotes it: 「…。」と言った。
+_WIDE_END = re.compile(
+    r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])(?!と|って|など)"
+)
 _END = re.compile(r"[.!?…؟۔।]+[\"'”’»›)\]]*\s+(?=[\"'“‘«‹(\[¿¡„–—-]*\s?[^\W_])")
 _LAST_WORD = re.compile(r"([^\s(\[\"'“‘«„]+)$")
 _NEXT_SIGN = re.compile(r"[^\W_]")

@@ -121,8 +121,8 @@ async def list_all(
     status_code=202,
     summary="Ask for a digest",
     description=(
-        "202 and a pending digest; at once 404 where there is nothing to tell and 503 while the model is left "
-        "alone. A later failure is the digest's status."
+        "202 and a pending digest; at once 404 where there is nothing to tell and 503 while the model is "
+        "left alone. A later failure is the digest's status."
     ),
     responses={202: {"model": DigestOut}},
 )

@@ -1,0 +1,73 @@
+"""The built-in extract: what it picks, what it never picks, in several languages."""
+
+import time
+
+import pytest
+
+from reedbed.ai.extractive import LONGEST_LINE, LONGEST_TEXT, extract
+from reedbed.ai.sentences import sentences
+
+NEWS = """By Jo Reed
+Published on Sunday
+The harbour of Marrowby will close to cargo ships in October, the port authority said on Friday.
+But he did not say for how long. The harbour wall has moved by forty centimetres since the spring storms.
+"We have waited too long," said the harbour master. Will the ships come back?
+Cargo ships will use the northern port until the harbour wall is mended, at a cost of nine million.
+Subscribe to our newsletter to read more about the harbour and cargo ships.
+Photo: The harbour wall at dawn with cargo ships in the distance behind it."""
+
+
+def test_it_says_the_important_thing_first_and_leaves_out_what_is_no_prose() -> None:
+    found = extract("Harbour closes to cargo ships", NEWS)
+    assert found.text.startswith("The harbour of Marrowby will close to cargo ships in October")
+    for unwanted in ("By Jo", "Published", "newsletter", "Photo", "But he", "Will the ships"):
+        assert unwanted not in found.text
+    assert len(list(sentences(found.text))) <= 3
+
+
+def test_the_line_is_short_and_no_repetition_of_the_title() -> None:
+    found = extract("The harbour of Marrowby will close to cargo ships", NEWS)
+    assert 20 < len(found.one_line) <= LONGEST_LINE
+    assert not found.one_line.startswith("But")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Der Rat schloss die Brücke am 3. Mai. Dr. Weber erklärte, z.B. Busse dürften fahren.", 2),
+        ("Le pont ferme lundi. M. Dupont n’est pas d’accord ! Les bus passeront-ils ?", 3),
+        ("橋は十月に閉まる。「残念だ。」と市長は言った。バスは通れる。", 3),
+        ("港口将于十月关闭。船只将使用北港！为什么？", 3),
+        ("أغلق المجلس الجسر يوم الأحد. لماذا حدث ذلك؟ ستمر الحافلات.", 3),
+        ("Совет закрыл мост в мае. Автобусы пойдут в объезд. Ремонт займет год.", 3),
+        ("The U.S. Senate met at noon. Mr. J. R. Smith paid 3.5 million. It ended.", 3),
+    ],
+)
+def test_sentences_are_told_apart_in_many_scripts(text: str, expected: int) -> None:
+    assert len(list(sentences(text))) == expected
+
+
+def test_a_chinese_article_gets_a_summary_of_its_own_sentences() -> None:
+    text = (
+        "马罗比港口将于十月对货船关闭，港务局周五表示。但是没有说明持续多长时间。"
+        "自春季风暴以来，港口的防波堤已经移动了四十厘米。货船将使用北部港口，直到防波堤修复为止，费用为九百万。"
+    )
+    found = extract("港口对货船关闭", text)
+    assert found.text.startswith("马罗比港口将于十月对货船关闭")
+    assert "但是" not in found.text
+
+
+@pytest.mark.parametrize("text", ["", "   \n ", "OK", "x" * 100_000, "Heading only\n" * 500, "?! " * 5_000])
+def test_strange_texts_give_something_bounded(text: str) -> None:
+    found = extract("", text)
+    assert len(found.text) <= LONGEST_TEXT and len(found.one_line) <= LONGEST_LINE
+
+
+def test_a_thousand_words_take_less_than_twenty_milliseconds() -> None:
+    text = "\n".join(f"{NEWS} This is part {number} of the long report." for number in range(11))
+    assert 1000 < len(text.split()) < 1400
+    extract("Harbour", text)
+    started = time.process_time()
+    for _ in range(5):
+        extract("Harbour closes", text)
+    assert (time.process_time() - started) / 5 < 0.020
