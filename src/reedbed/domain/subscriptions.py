@@ -59,12 +59,6 @@ class SubscriptionFilter:
     folder_id: int | None = None
 
 
-def check_status_filter(status: str) -> str:
-    if status not in STATUS_FILTERS:
-        raise Invalid(f"status must be one of {', '.join(STATUS_FILTERS)}", field="status")
-    return status
-
-
 def check_full_text(mode: str) -> str:
     if mode not in FULL_TEXT_MODES:
         raise Invalid(f"full_text must be one of {', '.join(FULL_TEXT_MODES)}", field="full_text")

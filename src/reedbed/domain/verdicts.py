@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from reedbed.domain.fetching import CacheHints, Failed, Fetched, Gone, NotModified, Outcome, Throttled
-from reedbed.domain.times import Instant
+from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 
 Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
 """`pending` is a feed that was never fetched."""
@@ -49,25 +48,6 @@ def status_of(outcome: Outcome) -> Status:
             assert_never(outcome)
 
 
-def failed_with_status(status: int, hints: CacheHints) -> Gone | Throttled | Failed:
-    """An HTTP answer that is no feed, in the words people see."""
-    match status:
-        case 410:
-            return Gone()
-        case 429:
-            return Throttled(status=status, hints=hints)
-        case 503 if hints.retry_after is not None:
-            return Throttled(status=status, hints=hints, message="Service unavailable")
-        case 401 | 403:
-            return Failed("unauthorized", "Authentication required", status, hints)
-        case 404:
-            return Failed("permanent_error", "Feed no longer available", status, hints)
-        case _ if 400 <= status < 500 and status not in (408, 421, 425):
-            return Failed("permanent_error", "Invalid request", status, hints)
-        case _:
-            return Failed("temporary_error", f"The server answered with an error ({status})", status, hints)
-
-
 def verdict_after_failure(
     failures: int, outcome: Gone | Throttled | Failed, max_failures: int = DEFAULT_MAX_FAILURES
 ) -> Keep | Stop:
@@ -86,8 +66,3 @@ def redirect_sighting(previous_target: str | None, count: int, seen: str | None)
         return Sighting()
     now_seen = count + 1 if seen == previous_target else 1
     return Sighting(target=seen, count=now_seen, adopt=now_seen >= SIGHTINGS_TO_MOVE)
-
-
-def may_refresh_by_hand(retry_after: Instant | None, now: Instant) -> bool:
-    """A person may go round the schedule, not round a server that asked to be left alone."""
-    return retry_after is None or retry_after <= now

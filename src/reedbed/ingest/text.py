@@ -113,10 +113,6 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
     return None
 
 
-def word_count(text: str) -> int:
-    return len(text.split()) + _wide_words(text)
-
-
 def _wide_words(text: str) -> int:
     """What counting by spaces misses."""
     return 0 if text.isascii() else sum(len(run) - 1 for run in _WIDE.findall(text))

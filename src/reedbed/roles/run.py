@@ -6,7 +6,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-import structlog
 import uvicorn
 
 from reedbed.domain.errors import CannotStart
@@ -15,8 +14,6 @@ from reedbed.roles.build import running
 from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
 from reedbed.worker import work
-
-log = structlog.get_logger()
 
 Role = Literal["serve", "web", "worker"]
 
@@ -62,13 +59,6 @@ def _stop_event() -> asyncio.Event:
     return stop
 
 
-class _Server(uvicorn.Server):
-    """uvicorn without its own signal handlers: one event stops web and worker together."""
-
-    def install_signal_handlers(self) -> None:
-        """Left to `_stop_event`."""
-
-
 async def _serve_http(
     runtime: Runtime, settings: Settings, listener: socket.socket, stop: asyncio.Event
 ) -> None:
@@ -83,7 +73,8 @@ async def _serve_http(
         timeout_graceful_shutdown=GRACE_SECONDS - 2,
         timeout_keep_alive=30,
     )
-    server = _Server(config)
+    server = uvicorn.Server(config)
+    # `serve` would take the signals for itself: one event stops web and worker together.
     serving = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage]
     await stop.wait()
     runtime.bus.deliver(Hint("stopping"))  # open streams end themselves, else they would use up the grace

@@ -5,17 +5,17 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from reedbed.domain.pacing import DEFAULT_IN_FLIGHT
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.runtime import Runtime
 
+AT_ONCE = 2
 LONGEST = 30
 """Feeds that wait in one lane; more are given back with the time of their turn."""
 
 
 @dataclass(slots=True)
 class _Lane:
-    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(DEFAULT_IN_FLIGHT))
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     users: int = 0
     given_back: int = 0
 

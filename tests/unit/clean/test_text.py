@@ -2,7 +2,7 @@ import pytest
 
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import declared_language, detect_language, entry_language
-from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, preview, word_count
+from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, preview
 
 
 def test_a_digest_holds_all_that_lists_need() -> None:
@@ -42,8 +42,8 @@ def test_the_lead_image_is_one_worth_seeing() -> None:
 
 
 def test_words_are_counted_in_scripts_without_spaces_too() -> None:
-    assert word_count("one two") == 2
-    assert word_count("今天天气很好") == 6
+    assert digest_content("one two").words == 2
+    assert digest_content("<p>今天天气很好</p>").words == 6
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 import pytest
 
-from reedbed.domain.fetching import CacheHints, Failed, Fetched, Gone, NotModified, Outcome, Throttled
+from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.verdicts import (
     Keep,
     Sighting,
     Stop,
-    failed_with_status,
-    may_refresh_by_hand,
     redirect_sighting,
     status_of,
     verdict_after_failure,
@@ -30,29 +28,6 @@ TIMEOUT = Failed("temporary_error", "The server did not answer in time.")
 )
 def test_every_outcome_has_a_status_word(outcome: Outcome, status: str) -> None:
     assert status_of(outcome) == status
-
-
-@pytest.mark.parametrize(
-    ("status", "word", "message"),
-    [
-        (400, "permanent_error", "Invalid request"),
-        (401, "unauthorized", "Authentication required"),
-        (403, "unauthorized", "Authentication required"),
-        (404, "permanent_error", "Feed no longer available"),
-        (410, "permanent_error", "Feed no longer available"),
-        (429, "temporary_error", "Rate limited"),
-        (408, "temporary_error", "The server answered with an error (408)"),
-        (500, "temporary_error", "The server answered with an error (500)"),
-        (503, "temporary_error", "The server answered with an error (503)"),
-    ],
-)
-def test_every_http_failure_has_its_words(status: int, word: str, message: str) -> None:
-    outcome = failed_with_status(status, CacheHints())
-    assert (status_of(outcome), outcome.message) == (word, message)
-
-
-def test_503_with_retry_after_is_a_throttle() -> None:
-    assert isinstance(failed_with_status(503, CacheHints(retry_after=5)), Throttled)
 
 
 def test_a_feed_stops_at_its_last_allowed_failure() -> None:
@@ -81,9 +56,3 @@ def test_a_redirect_is_believed_at_the_third_sighting_in_a_row() -> None:
 def test_another_target_or_none_starts_the_count_again() -> None:
     assert redirect_sighting("http://b/", 2, "http://c/") == Sighting("http://c/", 1)
     assert redirect_sighting("http://b/", 2, None) == Sighting()
-
-
-def test_a_refresh_by_hand_waits_for_retry_after_alone() -> None:
-    assert may_refresh_by_hand(None, now=5)
-    assert may_refresh_by_hand(5, now=5)
-    assert not may_refresh_by_hand(6, now=5)
