@@ -109,6 +109,7 @@ async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Des
     shown = (await page.get(address)).text
     assert 'class="cite" href="#s1"' in shown and f'href="/entry/{entry}"' in shown
     assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "Nothing left this machine" in shown
+    assert 'role="region" aria-label="Digests"' in shown
     assert address in (await page.get("/summaries")).text
     assert (await page.post(f"{address}/delete", headers=FORM)).status_code == 303
     assert (await page.get(address)).status_code == 404

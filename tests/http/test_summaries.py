@@ -64,6 +64,16 @@ async def test_the_page_shows_a_block_that_asks_by_itself_and_then_the_words(
     assert 'data-state="ready"' in whole and "Generating summary" not in whole
 
 
+async def test_the_line_stands_in_the_list_of_the_page(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry()
+    await desk.ask(entry)
+    await desk.write()
+    state = await desk.ask(entry)
+    assert state.summary is not None
+    assert state.summary.one_line in (await page.get("/all")).text
+
+
 async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
     entry = await desk.entry("<img src='https://example.org/x.png'>")

@@ -94,7 +94,7 @@ class ListMaker:
         return row.title or translate("Without a title")
 
     def _text(self, row: EntryRow) -> str | Markup:
-        return row.summary
+        return self._lines.get(row.id) or row.summary
 
     def _more(self, page: EntryPage) -> str:
         if page.next is None:
