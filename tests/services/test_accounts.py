@@ -431,6 +431,14 @@ async def test_the_last_owner_stays(runtime: Runtime) -> None:
     with pytest.raises(Conflict, match="only owner"):
         await set_role(runtime, owner, "user")
 
+
+async def test_two_owners_who_leave_at_once_leave_one_behind(runtime: Runtime) -> None:
+    first = await create_owner(runtime, "owner@example.org", GOOD)
+    second = await add_member(runtime, "second@example.org", GOOD, "owner")
+    leaving = (disable_member(runtime, first), set_role(runtime, second, "user"))
+    outcomes = await asyncio.gather(*leaving, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes].count(Conflict) == 1
+
     await set_role(runtime, await reader(runtime), "owner")
     assert (await set_role(runtime, owner, "user")).role == "user"
 

@@ -52,7 +52,10 @@ _VERIFY = Statement(
     .values(email_verified_at=func.coalesce(users.c.email_verified_at, bindparam("now")))
 )
 _OWNERS = Statement(
-    select(func.count()).select_from(users).where(users.c.role == "owner", users.c.disabled_at.is_(None))
+    select(users.c.id)
+    .where(users.c.role == "owner", users.c.disabled_at.is_(None))
+    .order_by(users.c.id)
+    .with_for_update()
 )
 _followed = (
     select(func.count())
@@ -91,8 +94,8 @@ async def any_user(tx: Tx) -> bool:
 
 
 async def owners(tx: Tx) -> int:
-    """How many owners can log in."""
-    return await tx.value(_OWNERS)
+    """How many owners can log in; locked, because two who leave at once would each count the other."""
+    return len(await tx.all(_OWNERS))
 
 
 async def by_id(tx: Tx, user_id: int) -> User | None:
