@@ -1,7 +1,7 @@
 """Names that Google Reader apps use: items, streams, moments and continuations. Old, loose, and all in use.
 
-An item is a number. Apps send it as `tag:google.com,2005:reader/item/` with hexadecimal digits, padded or not,
-as 16 bare hexadecimal digits, as `-/hex`, or as a decimal.
+An item is a number. Apps send it as `tag:google.com,2005:reader/item/` with hexadecimal digits, padded or
+not, as 16 bare hexadecimal digits, as `-/hex`, or as a decimal.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Logins of Google Reader apps: an app password opens the door once, a token made from it from then on.
 
-Neither kind of token is stored. The login token is signed over the app password it came from and dies with it;
-the edit token lives half an hour, as Google's did.
+Neither kind of token is stored. The login token is signed over the app password it came from and dies with
+it; the edit token lives half an hour, as Google's did.
 """
 
 import hmac
