@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from reedbed.services.sessions import open_session
 from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import open_session
 from reedbed.store import users
 
 BASE_URL = "http://127.0.0.1:8080"
