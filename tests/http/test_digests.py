@@ -121,6 +121,9 @@ async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, de
     assert 'value="06:15"' in (await page.get("/summaries")).text
     await page.post("/summaries/schedule", data={"time": ""}, headers=FORM)
     assert await desk.value("SELECT count(*) FROM digest_schedules") == 0
+    await page.post("/summaries/automatic", data={"automatic": "true", "words": "350"}, headers=FORM)
+    assert 'value="350"' in (await page.get("/summaries")).text
+    assert (await page.post("/summaries/automatic", data={"words": "many"}, headers=FORM)).status_code == 400
     await page.post("/summaries/writer", data={"remote_ai": "true"}, headers=FORM)
     me = (await page.get("/api/v1/users/me")).json()
     assert me["preferences"]["remote_ai"] is True

@@ -6,8 +6,9 @@ import pytest
 
 from reedbed.domain.errors import NotFound
 from reedbed.domain.summaries import EXTRACT
+from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.status import queue_state
-from reedbed.services.summaries import ask_in_background
+from reedbed.services.summaries import ask_in_background, one_lines_for
 from tests.crawling import crawl_on
 from tests.services.writing import STORY, Desk, new_desk
 
@@ -100,6 +101,38 @@ async def test_strange_texts_end_and_block_nothing(desk: Desk, text: str) -> Non
     await desk.write()
     assert (await desk.ask(entry)).status in ("ready", "failed")
     assert (await queue_state(desk.runtime)).size == 0
+
+
+async def test_who_wants_it_has_summaries_of_what_is_new_before_opening_it(desk: Desk) -> None:
+    entry = await _arrived(desk, words=300)
+    assert await ask_for_new_entries(desk.runtime) == 0
+    await desk.crawl.change(
+        "UPDATE users SET preferences = :p WHERE id = :id RETURNING 1",
+        p='{"auto_summaries":true,"auto_summary_words":200}',
+        id=desk.user.id,
+    )
+    assert await ask_for_new_entries(desk.runtime) == 1
+    assert await ask_for_new_entries(desk.runtime) == 0
+    await desk.write()
+    async with desk.runtime.db.read() as tx:
+        assert list(await one_lines_for(tx, desk.runtime, desk.user, [entry])) == [entry]
+    await _arrived(desk, words=50)
+    assert await ask_for_new_entries(desk.runtime) == 0
+    await _arrived(desk, words=250)
+    assert await ask_for_new_entries(desk.runtime) == 1
+    assert await desk.value("SELECT priority FROM summary_queue") == 0
+
+
+async def _arrived(desk: Desk, *, words: int) -> int:
+    entry = await desk.entry(f"{STORY} With {words} words.")
+    await desk.crawl.change("UPDATE entries SET words = :n WHERE id = :id RETURNING 1", n=words, id=entry)
+    await desk.crawl.change(
+        "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) VALUES (:u, 1, :e, :f) RETURNING 1",
+        u=desk.user.id,
+        e=entry,
+        f=desk.feed_id,
+    )
+    return entry
 
 
 async def test_another_users_entry_cannot_be_summarised(desk: Desk) -> None:

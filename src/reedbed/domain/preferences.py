@@ -17,6 +17,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "start_view": ("unread", "all", "starred", "later"),
 }
 
+MOST_WORDS = 100_000
+
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
 _ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
 
@@ -43,6 +45,10 @@ class Preferences:
     proxy_images: bool = True
     remote_ai: bool = False
     """Texts of entries may be sent to the model that the operator has set up."""
+    auto_summaries: bool = False
+    """New entries get their summaries before they are opened."""
+    auto_summary_words: int = 200
+    """Only those with at least so many words."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
@@ -72,6 +78,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid(f"{name} must be {_kind(name)}.", field=f"preferences.{name}")
     if name in CHOICES and value not in CHOICES[name]:
         raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
+    if name == "auto_summary_words" and not 0 <= value <= MOST_WORDS:
+        raise Invalid(f"{name} must be between 0 and {MOST_WORDS}.", field=f"preferences.{name}")
     if name.endswith("language") and not _LANGUAGE.match(value):
         raise Invalid(f"{name} must be a language code such as en or pt-BR.", field=f"preferences.{name}")
     if name == "time_zone" and not _ZONE.match(value):
@@ -79,7 +87,10 @@ def _check(name: str, value: Any) -> None:
 
 
 def _kind(name: str) -> str:
-    return "true or false" if isinstance(_DEFAULTS[name], bool) else "text"
+    default = _DEFAULTS[name]
+    if isinstance(default, bool):
+        return "true or false"
+    return "a whole number" if isinstance(default, int) else "text"
 
 
 _DEFAULTS: Mapping[str, Any] = {one.name: one.default for one in fields(Preferences)}

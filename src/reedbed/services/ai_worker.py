@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import structlog
 
 from reedbed.ai.answers import read_summary
-from reedbed.ai.extractive import extract
 from reedbed.ai.model import Answer, Prompt, Trouble
 from reedbed.ai.prompts import summary_prompt
 from reedbed.domain.budget import Usage
@@ -128,6 +127,8 @@ async def _outcome(task: Task) -> Answer | Trouble | Summary:
 
 
 def _extracted(source: Source) -> Summary | Trouble:
+    from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once they are needed
+
     text = _text(source)
     found = extract(source.title, text)
     if not found.text:

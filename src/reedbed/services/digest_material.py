@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reedbed.ai.extractive import extract
 from reedbed.domain.budget import Usage
 from reedbed.domain.digests import MOST_ENTRIES, Material, Scope
 from reedbed.domain.entries import EntryRow, ViewQuery
@@ -64,6 +63,8 @@ def _extract_all(found: Sequence[EntryWords]) -> list[_Extracted]:
 
 
 def _extracted(words: EntryWords) -> _Extracted | None:
+    from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once they are needed
+
     html = words.content[:MOST_HTML]
     found = extract(words.title, clean_text(html))
     if not found.text:

@@ -70,6 +70,17 @@ async def choose_writer(
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
+@router.post("/summaries/automatic")
+async def choose_automatic(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, words: Text = "0", *, automatic: Ticked = False
+) -> Response:
+    if not words.isascii() or not words.isdigit() or len(words) > 6:
+        raise Invalid("The number of words must be a whole number.", field="words")
+    wishes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
+    await set_preferences(runtime, caller, wishes)
+    return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
+
+
 @router.post("/summaries/schedule")
 async def plan(
     request: Request, runtime: RuntimeOf, caller: CallerOf, time: Text = "", *, mail: Ticked = False
@@ -119,11 +130,14 @@ async def _all(
         found = await digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
         planned = await digests.schedule_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
+    chosen = preferences_of(caller.user)
     view = DigestsPage(
         lines=tuple(digest_line(one, now, zone) for one in found[:PAGE_SIZE]),
         next_url=f"/summaries?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
         model=model.name if model is not None and model.is_remote else "",
-        uses_model=preferences_of(caller.user).remote_ai,
+        uses_model=chosen.remote_ai,
+        automatic=chosen.auto_summaries,
+        least_words=chosen.auto_summary_words,
         time=f"{planned.minute // 60:02}:{planned.minute % 60:02}" if planned else "",
         mail=planned.mail if planned else False,
         can_mail=runtime.mailer is not None,

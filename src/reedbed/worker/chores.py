@@ -1,4 +1,4 @@
-"""Loops that one process runs for all: sweeping, and icons at the crawl's leisure."""
+"""Loops that one process runs for all: sweeping, icons at the crawl's leisure, digests by the clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,6 +7,7 @@ from contextlib import suppress
 import structlog
 
 from reedbed.domain.errors import Unavailable
+from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
@@ -19,6 +20,7 @@ SWEEP_SECONDS = 60.0
 ICON_SECONDS = 20.0
 ICONS_AT_A_TIME = 20
 DIGEST_SECONDS = 20.0
+SUMMARY_SECONDS = 10.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -31,6 +33,10 @@ async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _due_digests(runtime))
+
+
+async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _new_summaries(runtime))
 
 
 async def _every(
@@ -69,6 +75,10 @@ async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def _due_digests(runtime: Runtime) -> None:
     await ask_due_digests(runtime)
+
+
+async def _new_summaries(runtime: Runtime) -> None:
+    await ask_for_new_entries(runtime)
 
 
 async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -5,18 +5,19 @@ import sys
 
 from reedbed.services.runtime import Runtime
 from reedbed.worker.ai import write_summaries
-from reedbed.worker.chores import ask_digests, find_icons, sweep
+from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, sweep
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
 
 SWITCH_SECONDS = 0.0005
+CHORES = (sweep, find_icons, ask_digests, ask_summaries)
 
 
 async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run every loop; after `stop`, give what is in hand `grace` seconds to finish."""
     # A page waits for the thread that cleans entries at each of its steps: half a millisecond, not five.
     sys.setswitchinterval(SWITCH_SECONDS)
-    chores = [asyncio.create_task(chore(runtime, stop)) for chore in (sweep, find_icons, ask_digests)]
+    chores = [asyncio.create_task(chore(runtime, stop)) for chore in CHORES]
     try:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))

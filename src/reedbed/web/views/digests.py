@@ -65,6 +65,8 @@ class DigestsPage:
     model: str = ""
     """The operator's model, if there is one."""
     uses_model: bool = False
+    automatic: bool = False
+    least_words: int = 0
     time: str = ""
     """Of the daily digest; empty: none."""
     mail: bool = False
