@@ -144,6 +144,14 @@ def threaded_site() -> Iterator[FeedSite]:
         yield site
 
 
+@pytest.fixture(scope="session")
+def newsboat_program() -> str:
+    try:
+        return servers.newsboat()
+    except servers.Missing as missing:
+        _give_up(missing)
+
+
 def _enter(stack: ExitStack, start: Any) -> Any:
     server: AbstractContextManager[Any] = start()
     try:

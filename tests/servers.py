@@ -6,6 +6,7 @@
 import asyncio
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -47,6 +48,10 @@ CHROMIUM_OPTIONS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+NEWSBOAT_WITH_FRESHRSS = (2, 24)
+OWN_NEWSBOAT = Path(__file__).parents[1] / ".venv" / "newsboat" / "bin" / "newsboat"
 
 
 class Missing(Exception):
@@ -176,6 +181,21 @@ def chromium() -> str:
 def chromium_options() -> list[str]:
     """Chromium's sandbox refuses to run as root, and only there is it given up."""
     return [*CHROMIUM_OPTIONS, "--no-sandbox"] if os.geteuid() == 0 else CHROMIUM_OPTIONS
+
+
+def newsboat() -> str:
+    """The path of a newsboat that knows FreshRSS."""
+    for name in (os.environ.get("TEST_NEWSBOAT"), "newsboat", str(OWN_NEWSBOAT)):
+        path = shutil.which(name) if name else None
+        if path and _newsboat_version(path) >= NEWSBOAT_WITH_FRESHRSS:
+            return path
+    raise Missing("There is no newsboat that knows FreshRSS: run 'make test-deps' or set TEST_NEWSBOAT.")
+
+
+def _newsboat_version(path: str) -> tuple[int, ...]:
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else (0,)
 
 
 def free_port() -> int:

@@ -4,7 +4,6 @@ import fcntl
 import os
 import pty
 import re
-import shutil
 import struct
 import subprocess
 import termios
@@ -15,27 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from tests.servers import Missing
-
-FIRST_WITH_FRESHRSS = (2, 24)
-PRIVATE = Path(__file__).parents[2] / ".venv" / "newsboat" / "bin" / "newsboat"
 ROWS, COLUMNS = 24, 100
 _CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])")
-
-
-def newsboat() -> str:
-    """The path of a newsboat that knows FreshRSS."""
-    for name in (os.environ.get("TEST_NEWSBOAT"), "newsboat", str(PRIVATE)):
-        path = shutil.which(name) if name else None
-        if path and _version(path) >= FIRST_WITH_FRESHRSS:
-            return path
-    raise Missing("There is no newsboat that knows FreshRSS: run 'make test-deps' or set TEST_NEWSBOAT.")
-
-
-def _version(path: str) -> tuple[int, ...]:
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
-    return (int(found[1]), int(found[2])) if found else (0,)
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """The real newsboat against a real server: it lists, reads, marks and stars, and the page shows it."""
 
-import os
 from pathlib import Path
 
 import httpx
@@ -8,18 +7,12 @@ import pytest
 
 from tests.feedsite import FeedSite
 from tests.processes import OWNER, reedbed, signed_in, wait_for
-from tests.roles.newsboat import Newsboat, newsboat
-from tests.servers import Missing
+from tests.roles.newsboat import Newsboat
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Newsboat:
-    try:
-        return Newsboat(newsboat(), tmp_path)
-    except Missing as missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(missing), pytrace=False)
-        pytest.skip(str(missing))
+def reader(newsboat_program: str, tmp_path: Path) -> Newsboat:
+    return Newsboat(newsboat_program, tmp_path)
 
 
 def test_newsboat_lists_reads_marks_and_stars(

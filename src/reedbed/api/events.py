@@ -1,9 +1,10 @@
 """Server-sent events."""
 
 from collections.abc import AsyncGenerator
+from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from reedbed.domain.hints import Hint
@@ -27,8 +28,13 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
-async def events(request: Request, runtime: RuntimeOf, caller: CallerOf) -> StreamingResponse:
-    last_id = request.headers.get("last-event-id")
+async def events(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    since: Annotated[str | None, Query(max_length=100, description="Begin after this event's id.")] = None,
+) -> StreamingResponse:
+    last_id = request.headers.get("last-event-id") or since
     return StreamingResponse(_written(follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream")
 
 

@@ -56,6 +56,10 @@ class Bus(Protocol):
         """The hints after this one, or None when it is not remembered (any more)."""
         ...
 
+    def newest(self) -> str:
+        """The id of the last hint of this process; what comes after it is new to a page made now."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -64,7 +68,7 @@ class LocalHub:
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
-        self._backlog: deque[Hint] = deque(maxlen=BACKLOG)
+        self._backlog: deque[Hint] = deque([_beginning()], maxlen=BACKLOG)
 
     def deliver(self, hint: Hint) -> None:
         self._backlog.append(hint)
@@ -87,12 +91,21 @@ class LocalHub:
                 return remembered[index + 1 :]
         return None
 
+    def newest(self) -> str:
+        return self._backlog[-1].id
+
     def miss(self) -> None:
         """Hints may have passed unseen: every listener should read everything again."""
         self._backlog.clear()
+        self._backlog.append(_beginning())
         for listener in self._listeners:
             listener.missed = True
             listener.offer(Hint("resync", id=new_hint_id()))
+
+
+def _beginning() -> Hint:
+    """Before the first hint there is a place, too, from which a stream may ask what came after."""
+    return Hint("beginning", id=new_hint_id())
 
 
 def new_hint_id() -> str:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from reedbed.domain.discovery import Candidate, Discovery
 from reedbed.domain.feeds import ParsedFeed
-from reedbed.domain.fetching import Failed, Fetched, Outcome, Throttled
+from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Outcome, Throttled
 from reedbed.ingest.fetch import ACCEPT_FEED, Fetcher
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.page_links import decode_page, read_links
@@ -77,7 +77,7 @@ class _Search:
         outcome: Outcome = Failed("permanent_error", _NO_ADDRESS)
         for address in addresses:
             self._tried.add(address)
-            outcome = await self._fetcher.fetch_page(address, accept=ACCEPT_FEED)
+            outcome = await self._fetcher.fetch(FetchRequest(address, accept=ACCEPT_FEED))
             if not isinstance(outcome, Failed) or outcome.status is not None:
                 return outcome
         return outcome
@@ -112,7 +112,7 @@ class _Search:
                 continue
             self._tried.add(guess.url)
             await asyncio.sleep(self._pause)
-            outcome = await self._fetcher.fetch_page(guess.url, accept=ACCEPT_FEED)
+            outcome = await self._fetcher.fetch(FetchRequest(guess.url, accept=ACCEPT_FEED))
             if isinstance(outcome, Throttled) or (isinstance(outcome, Failed) and outcome.status is None):
                 return None
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:

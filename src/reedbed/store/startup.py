@@ -52,7 +52,7 @@ def backup_before_migration(path: Path, version: str) -> Path:
 
 def _prepare_file(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStart(
             f"The data directory {path.parent} cannot be made: {error.strerror}. "
@@ -63,7 +63,9 @@ def _prepare_file(path: Path) -> None:
             f"The data directory {path.parent} is not writable. "
             "Change its permissions, or choose another with --data-dir or REEDBED_DATA_DIR."
         )
-    if path.exists() and path.stat().st_size:
+    if not path.exists():
+        path.touch(mode=0o600)  # nobody else on the machine reads it; its journal takes the same mode
+    elif path.stat().st_size:
         check_integrity(path)
 
 

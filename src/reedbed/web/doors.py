@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from reedbed.domain.accounts import NewSession
-from reedbed.domain.errors import Conflict, Invalid, TooMany, Unauthorized
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
 from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.client_ip import client_ip
+from reedbed.http.cookies import clear_session_cookie, set_session_cookie
 from reedbed.http.csrf import check_form_token
+from reedbed.http.errors import headers_of, status_of
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
 from reedbed.services.runtime import Runtime
 from reedbed.web.pages import own_address, page, see_other
@@ -39,7 +40,9 @@ async def set_up(
         shown = SetupPage(email, start, {error.field or "form": error.message})
         return await page(request, "doors/setup.html", shown, status=400)
     session = await log_in(runtime, email, password, **_device(request))
-    return _welcome(runtime, session, see_other(request, FIRST_STEPS.get(start, "/unread")))
+    response = see_other(request, FIRST_STEPS.get(start, "/unread"))
+    set_session_cookie(request, response, runtime, session)
+    return response
 
 
 FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
@@ -62,31 +65,22 @@ async def do_log_in(
     await check_form_token(request, runtime.secret)
     try:
         session = await log_in(runtime, email, password, **_device(request))
-    except (Unauthorized, TooMany) as error:
-        status = 429 if isinstance(error, TooMany) else 401
+    except (Unauthorized, Forbidden, TooMany) as error:
         shown = LoginPage(email, own_address(next), error.message, can_register=_can_register(runtime))
-        return await page(request, "doors/login.html", shown, status=status)
-    return _welcome(runtime, session, see_other(request, next))
+        return await page(
+            request, "doors/login.html", shown, status=status_of(error), headers=headers_of(error)
+        )
+    response = see_other(request, next)
+    set_session_cookie(request, response, runtime, session)
+    return response
 
 
 @router.post("/logout")
 async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
     await log_out(runtime, caller)
     response = see_other(request, "/login")
-    response.delete_cookie(SESSION_COOKIE)
+    clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache"'
-    return response
-
-
-def _welcome(runtime: Runtime, session: NewSession, response: Response) -> Response:
-    response.set_cookie(
-        SESSION_COOKIE,
-        session.token,
-        max_age=(session.expires_at - runtime.now()) // 1000,
-        httponly=True,
-        samesite="lax",
-        secure=runtime.accounts.base_url.startswith("https://"),
-    )
     return response
 
 
@@ -95,7 +89,4 @@ def _can_register(runtime: Runtime) -> bool:
 
 
 def _device(request: Request) -> dict[str, str | None]:
-    return {
-        "user_agent": request.headers.get("user-agent"),
-        "ip": request.client.host if request.client else None,
-    }
+    return {"user_agent": request.headers.get("user-agent"), "ip": client_ip(request)}

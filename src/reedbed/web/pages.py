@@ -1,6 +1,5 @@
 """From a view model to an answer: the frame around it, the cookies, the one block that htmx asked for."""
 
-import secrets
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,8 +9,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from reedbed.domain.accounts import Caller
 from reedbed.http.caller import get_runtime, maybe_caller
-from reedbed.http.cookies import SESSION_COOKIE, VISITOR_COOKIE
-from reedbed.http.csrf import form_token
+from reedbed.http.cookies import set_visitor_cookie, visitor_of
+from reedbed.http.csrf import bound_to, form_token
 from reedbed.services.preferences import preferences_of
 from reedbed.web.languages import language_of
 from reedbed.web.templating import render_page, speak
@@ -43,18 +42,14 @@ async def page(
 ) -> Response:
     """Render the page, or only `block` of it."""
     caller = await maybe_caller(request)
-    visitor = None if request.cookies.get(SESSION_COOKIE) else request.cookies.get(VISITOR_COOKIE)
-    fresh_visitor = secrets.token_urlsafe(16) if caller is None and not visitor else None
-    frame = _frame(request, caller, fresh_visitor, toast or read_toast(request))
+    frame = _frame(request, caller, toast or read_toast(request))
     speak(frame.language)
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
     response = HTMLResponse(
         html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})}
     )
-    if fresh_visitor:
-        response.set_cookie(
-            VISITOR_COOKIE, fresh_visitor, httponly=True, samesite="lax", secure=_is_https(request)
-        )
+    if caller is None:
+        set_visitor_cookie(request, response, get_runtime(request))
     if TOAST_COOKIE in request.cookies:
         response.delete_cookie(TOAST_COOKIE)
     return response
@@ -101,15 +96,16 @@ def read_toast(request: Request) -> Toast | None:
     return Toast(str(message)[:LONGEST_TOAST], str(undo)[:200])
 
 
-def _frame(request: Request, caller: Caller | None, fresh_visitor: str | None, toast: Toast | None) -> Frame:
-    bound = fresh_visitor or request.cookies.get(SESSION_COOKIE) or request.cookies.get(VISITOR_COOKIE) or ""
+def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Frame:
+    owner = bound_to(request) if caller is not None else visitor_of(request)
     return Frame(
-        csrf_token=form_token(get_runtime(request).secret, bound),
+        csrf_token=form_token(get_runtime(request).secret, owner),
         here=_here(request),
         look=look_of(request),
         language=language_of(request, caller),
         person=Person(caller.user.email, caller.user.operates) if caller else None,
         toast=toast,
+        newest=get_runtime(request).bus.newest(),
         open_marks=caller is None or preferences_of(caller.user).open_marks,
     )
 

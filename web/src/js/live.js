@@ -2,6 +2,7 @@
 import { announce } from "./announce.js";
 import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
+import { part } from "./requests.js";
 import { show } from "./marks.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
@@ -18,11 +19,18 @@ let hideTimer = 0;
 
 function listen() {
   if (stream || !address) return;
-  stream = new EventSource(address);
+  stream = new EventSource(beginning());
   stream.addEventListener("open", () => (wait = 1000));
   stream.addEventListener("error", retryWhenClosed);
   for (const [name, handle] of Object.entries(HEARD))
     stream.addEventListener(name, (event) => handle(parsed(event)));
+}
+
+// The first stream begins where the page ends, so that nothing falls between the two.
+function beginning() {
+  const { newest } = document.body.dataset;
+  delete document.body.dataset.newest;
+  return newest ? `${address}?since=${encodeURIComponent(newest)}` : address;
 }
 
 const HEARD = {
@@ -31,9 +39,9 @@ const HEARD = {
   state_changed: noteState,
   entry_updated: noteUpdate,
   progress: noteProgress,
-  subscriptions: () => refreshFeedsSoon(),
+  subscriptions: () => (refreshFeedsSoon(), refreshTreeSoon()),
   notice: noteNotice,
-  resync: () => refreshCountsSoon(),
+  resync: () => (refreshCountsSoon(), refreshTreeSoon()),
 };
 
 function parsed(event) {
@@ -65,6 +73,7 @@ function noteNew(news) {
   fresh += news.ids?.length || 1;
   const line = document.getElementById("fresh");
   if (!line) return;
+  if (!document.querySelector("#rows .row")) return fillSoon();
   line.hidden = false;
   line.firstElementChild.textContent = sayCount("fresh", fresh);
   if (Date.now() - told > MINUTE) {
@@ -120,6 +129,17 @@ const refreshFeedsSoon = settled(1500, () => {
   if (list && !list.querySelector(".feed-edit > *, details[open], :focus"))
     htmx.trigger(document.body, "refreshFeedList");
 });
+// The tree itself stays: it knows how far it is scrolled and what is folded.
+const refreshTreeSoon = settled(1500, async () => {
+  const tree = document.getElementById("tree");
+  if (!tree || tree.contains(document.activeElement)) return;
+  const here = encodeURIComponent(document.getElementById("app").dataset.viewUrl ?? "");
+  const html = await part(`/sidebar?here=${here}`, "nav").catch(() => "");
+  const fresh = new DOMParser().parseFromString(html, "text/html").getElementById("tree");
+  if (fresh) tree.replaceChildren(...fresh.children);
+});
+// Nothing can jump in an empty list: it fills by itself.
+const fillSoon = settled(700, () => (reloadList({ top: true }), refreshTreeSoon()));
 const refreshCountsSoon = settled(700, () => refreshCounts().catch(() => {}));
 
 /** Run once, when the hail of calls is over. */
