@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from reedbed.web import (
     account_doors,
     add,
+    ai_admin,
     assets_out,
     bookmarks,
     digests,
@@ -26,6 +27,7 @@ from reedbed.web import (
     settings_account,
     settings_apps,
     settings_published,
+    sidebar_out,
     summaries,
     versions,
 )
@@ -36,6 +38,7 @@ PARTS = (
     doors,
     account_doors,
     reading,
+    sidebar_out,
     search_view,
     marking,
     full_articles,
@@ -56,6 +59,7 @@ PARTS = (
     settings_apps,
     settings_published,
     operator,
+    ai_admin,
 )
 
 

@@ -34,8 +34,8 @@ Filters = Annotated[Wanted | None, Depends(_wanted)]
 async def show_dashboard(request: Request, runtime: RuntimeOf, caller: CallerOf, wanted: Filters) -> Response:
     """The page with empty places; its own requests fill them."""
     shown = await read_page(request, runtime, caller.user_id, wanted or Wanted(), with_list=False)
-    if wanted is None:
-        shown = replace(shown, error="Invalid filter parameters")
+    error = "" if wanted else "Invalid filter parameters"
+    shown = replace(shown, digest=True, error=error)
     return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=200 if wanted else 400)
 
 

@@ -25,7 +25,9 @@ async def reader(by_cookie: SignIn) -> Client:
 async def reading(reader: Client, site: FeedSite, crawl: Crawl) -> Client:
     site.feed(title="The Marrowby Courier")
     for number in (1, 2, 3):
-        site.publish(f"Herons {number}", key=str(number), content=f"<p>Grey birds in the reeds, {number}.</p>")
+        site.publish(
+            f"Herons {number}", key=str(number), content=f"<p>Grey birds in the reeds, {number}.</p>"
+        )
     await crawl.follow(site.feed_url(), user_id=reader.user_id)
     await crawl.check()
     return reader

@@ -1,5 +1,7 @@
 """The dashboard and the list of feeds: the contract word for word, and what a plain form gets."""
 
+import re
+
 import pytest
 
 from reedbed.domain.times import DAY
@@ -16,7 +18,10 @@ async def test_the_dashboard_fills_its_form_from_the_address(reading: Client) ->
     assert 'id="feed-filters"' in page and 'hx-target="#feed-list-container"' in page
     assert 'name="search" type="search" value="marrow"' in page
     assert '<option value="error" selected>' in page
-    assert 'id="feed-list-container" hx-get="/feeds?page=2" hx-trigger="load, refreshFeedList from:body"' in page
+    assert (
+        'id="feed-list-container" hx-get="/feeds?page=2" hx-trigger="load, refreshFeedList from:body"' in page
+    )
+    assert 'id="summary-container"' in page and 'hx-get="/summaries/latest" hx-trigger="load"' in page
     assert "feed-item-" not in page
 
 
@@ -28,6 +33,12 @@ async def test_filters_that_make_no_sense_are_refused(reader: Client, query: str
     assert part.status_code == 400 and texts(part.text) == ["Invalid query parameters"]
     page = await reader.get(f"/feeds?{query}")
     assert page.status_code == 400 and "<html" in page.text
+
+
+async def test_what_the_dashboard_asks_for_is_there(reading: Client) -> None:
+    page = (await reading.get("/dashboard")).text
+    for address in set(re.findall(r'hx-get="([^"]+)"', page)):
+        assert (await reading.get(address, headers=HTMX)).status_code == 200, address
 
 
 async def test_htmx_gets_the_list_alone_and_others_the_page(reading: Client) -> None:
@@ -87,7 +98,9 @@ async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_nex
     why = texts(part, 'class="why"')
     assert any("Checked just now. Next about" in one and "because" in one for one in why)
     assert any("gone for good" in one for one in why)
-    assert any(one.startswith("Authentication required. The feed asks for a name and password") for one in why)
+    assert any(
+        one.startswith("Authentication required. The feed asks for a name and password") for one in why
+    )
     assert "Look for a new address" in part and "Give the password" in part
 
 
@@ -205,7 +218,9 @@ async def test_a_feed_cannot_move_to_where_another_is(reading: Client, crawl: Cr
 
 async def test_a_refused_change_keeps_what_was_typed(reading: Client, crawl: Crawl) -> None:
     (feed,) = await _feeds(crawl)
-    refused = await reading.post(f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"})
+    refused = await reading.post(
+        f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"}
+    )
     assert refused.status_code == 400
     assert 'value="gopher://x"' in refused.text and '<option value="900000" selected>' in refused.text
     assert texts(refused.text)[0] == "Feed name is required"

@@ -1,0 +1,86 @@
+"""One field for anything, and lists as files."""
+
+from tests.clients import Client
+from tests.crawling import Crawl
+from tests.feedsite import FeedSite
+from tests.http.web.forms import HTMX, texts
+
+OPML = """<opml version="2.0"><body><outline text="News">
+<outline text="One" xmlUrl="{one}"/><outline text="Known" xmlUrl="{known}"/>
+<outline text="Odd &lt;one&gt;" xmlUrl="gopher://x"/></outline></body></opml>"""
+
+
+async def test_a_page_with_a_feed_is_shown_before_it_is_followed(reader: Client, site: FeedSite) -> None:
+    site.feed(title="Tidewater Post")
+    for number in range(4):
+        site.publish(f"Tide {number}", key=str(number))
+    page = site.page("/", feeds=("main",))
+    part = await reader.get("/add", params={"url": page}, headers=HTMX)
+    assert "<html" not in part.text and "Tidewater Post" in part.text and "Tide 3" in part.text
+    assert f'name="url" value="{site.feed_url()}"' in part.text
+    assert "Nothing followed yet" in (await reader.get("/feeds")).text
+
+
+async def test_following_what_was_found_leads_to_the_feed(
+    reader: Client, site: FeedSite, crawl: Crawl
+) -> None:
+    site.publish("Hello", key="a")
+    await reader.post("/folders", data={"name": "News"})
+    (folder,) = await crawl.column("SELECT id FROM folders")
+    wish = {"url": site.feed_url(), "folder_id": str(folder), "next": "/add?url=x"}
+    followed = await reader.post("/feeds", data=wish)
+    assert followed.status_code == 303
+    assert followed.headers["location"].startswith("/feed/")
+    assert await crawl.column("SELECT folder_id FROM subscriptions") == [folder]
+
+
+async def test_where_there_is_no_feed_the_typed_text_stays_with_a_sentence(
+    reader: Client, site: FeedSite
+) -> None:
+    page = site.page("/plain", feeds=(), body="<p>Nothing to follow</p>")
+    shown = await reader.get("/add", params={"url": page})
+    assert f'value="{page}"' in shown.text
+    assert len(texts(shown.text)) == 1 and texts(shown.text)[0].endswith(".")
+
+
+async def test_words_are_looked_for_among_what_is_there(reading: Client) -> None:
+    part = (await reading.get("/add", params={"url": "grey birds"}, headers=HTMX)).text
+    assert "3 entries have these words" in part and 'href="/search?q=grey%20birds"' in part
+    named = (await reading.get("/add", params={"url": "marrowby courier"}, headers=HTMX)).text
+    assert "You follow already:" in named and "The Marrowby Courier" in named
+    nothing = (await reading.get("/add", params={"url": "no such words"}, headers=HTMX)).text
+    assert texts(nothing) == ["This is no address, and no entry has these words."]
+
+
+async def test_what_a_share_menu_hands_over_is_understood(reading: Client, site: FeedSite) -> None:
+    shown = await reading.get("/add", params={"text": f"A nice feed {site.feed_url()} found today"})
+    assert "You have already added this feed" in shown.text
+
+
+async def test_samples_are_only_addresses_until_one_is_chosen(reader: Client, site: FeedSite) -> None:
+    shown = await reader.get("/add?start=samples")
+    assert shown.text.count('name="url" value="https://') >= 5
+    assert not site.seen()
+
+
+async def test_a_list_is_brought_in_with_a_report(reading: Client, site: FeedSite, crawl: Crawl) -> None:
+    text = OPML.format(one=site.feed_url("one"), known=site.feed_url())
+    part = await reading.post("/opml", files={"file": ("mine.opml", text)}, headers=HTMX)
+    assert part.status_code == 200 and "<html" not in part.text
+    assert "Report: 1 added, 1 was there already, 1 needs a look" in part.text
+    assert "Odd &lt;one&gt;" in part.text and "mine.opml" in part.text
+    assert [hint.data for hint in crawl.heard("progress")] == [{"what": "opml", "done": 3, "total": 3}]
+
+
+async def test_a_file_that_is_no_list_is_refused_where_the_report_would_be(reader: Client) -> None:
+    part = await reader.post("/opml", files={"file": ("x.opml", "not xml")}, headers=HTMX)
+    assert part.status_code == 400 and part.headers["hx-retarget"] == "#import"
+    assert len(texts(part.text)) == 1
+    page = await reader.post("/opml", data={"next": "/add"})
+    assert page.status_code == 400 and "<html" in page.text
+
+
+async def test_the_list_is_taken_out_as_a_file(reading: Client, site: FeedSite) -> None:
+    file = await reading.get("/opml")
+    assert "attachment" in file.headers["content-disposition"]
+    assert f'xmlUrl="{site.feed_url()}"' in file.text

@@ -1,0 +1,130 @@
+"""Doors that a letter or an invitation opens, and those that stay shut."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from fastapi import FastAPI
+
+from reedbed.domain.letters import Letter, Sent
+from reedbed.roles.app import create_app
+from reedbed.services.mail_links import make_link
+from reedbed.services.registration import invite
+from reedbed.services.runtime import Runtime
+from tests.clients import Client, SignIn, new_client
+from tests.crawling import Crawl
+from tests.http.web.forms import texts, tokens
+
+PASSWORD = "seven herons in the reeds"
+
+
+class Postbox:
+    """Takes every letter and keeps it."""
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+
+    async def send(self, letter: Letter, now: int) -> Sent:
+        self.letters.append(letter)
+        return Sent()
+
+
+@pytest.fixture
+async def visitor(runtime: Runtime) -> AsyncIterator[Client]:
+    """At a server with open registration that can send mail."""
+    accounts = replace(runtime.accounts, registration="open")
+    app: FastAPI = create_app(replace(runtime, accounts=accounts, mailer=Postbox()))
+    async with new_client(app) as client:
+        yield client
+
+
+async def test_registration_that_is_closed_has_no_page(client: Client) -> None:
+    assert (await client.get("/register")).status_code == 404
+
+
+async def test_a_stranger_registers_and_is_told_the_same_whoever_they_are(
+    visitor: Client, crawl: Crawl
+) -> None:
+    wish = {"email": "new@example.org", "password": PASSWORD, "password_again": PASSWORD, "privacy": "true"}
+    first = await _send(visitor, "/register", **wish)
+    second = await _send(visitor, "/register", **wish)
+    assert first.status_code == second.status_code == 200 and texts(first.text, "role=") == texts(
+        second.text, "role="
+    )
+    assert await crawl.column("SELECT email FROM users") == ["new@example.org"]
+
+
+async def test_a_refused_registration_keeps_the_address_and_never_the_password(visitor: Client) -> None:
+    wish = {"email": "new@example.org", "password": PASSWORD, "password_again": "other", "privacy": "true"}
+    refused = await _send(visitor, "/register", **wish)
+    assert refused.status_code == 400 and texts(refused.text) == ["The two passwords differ."]
+    assert 'value="new@example.org"' in refused.text and PASSWORD not in refused.text
+    unread = await _send(visitor, "/register", **{**wish, "password_again": PASSWORD, "privacy": ""})
+    assert texts(unread.text) == ["Please accept the privacy note."]
+
+
+async def test_an_invitation_opens_an_account(runtime: Runtime) -> None:
+    invited = replace(runtime, accounts=replace(runtime.accounts, registration="invite"))
+    made = await invite(invited, "guest@example.org")
+    async with new_client(create_app(invited)) as guest:
+        page = await guest.get(made.url)
+        assert 'value="guest@example.org"' in page.text
+        wish = {
+            "email": "guest@example.org",
+            "password": PASSWORD,
+            "password_again": PASSWORD,
+            "privacy": "true",
+        }
+        token = made.url.partition("invite=")[2]
+        welcome = await _send(guest, "/register", invite=token, **wish)
+        assert welcome.status_code == 303
+        assert (await guest.get("/unread")).status_code == 200
+        again = await _send(guest, "/register", invite=token, **wish)
+        assert again.status_code in (400, 409)
+
+
+async def test_a_confirming_link_is_spent_by_a_press_not_by_a_look(
+    visitor: Client, runtime: Runtime, crawl: Crawl
+) -> None:
+    wish = {"email": "new@example.org", "password": PASSWORD, "password_again": PASSWORD, "privacy": "true"}
+    await _send(visitor, "/register", **wish)
+    (user,) = await crawl.column("SELECT id FROM users")
+    link = await make_link(runtime, "verify", "new@example.org", user)
+    path = link.removeprefix(runtime.accounts.base_url)
+    for _ in range(2):
+        assert (await visitor.get(path)).status_code == 200
+    assert await crawl.column("SELECT email_verified_at FROM users") == [None]
+    done = await visitor.post(path, data={"csrf_token": tokens((await visitor.get(path)).text).pop()})
+    assert "Your address is confirmed" in done.text
+    assert (await visitor.get(path)).status_code == 404
+
+
+async def test_a_password_is_reset_by_its_link_once(
+    client: Client, runtime: Runtime, by_cookie: SignIn
+) -> None:
+    reader = await by_cookie("reader@example.org")
+    link = await make_link(runtime, "reset", "reader@example.org", reader.user_id)
+    path = link.removeprefix(runtime.accounts.base_url)
+    weak = await _send(client, path, password="short")
+    assert weak.status_code == 400 and len(texts(weak.text)) == 1
+    done = await _send(client, path, password=PASSWORD)
+    assert (done.status_code, done.headers["location"]) == (303, "/login")
+    assert (await reader.get("/unread")).status_code == 303
+    assert (await client.get(path)).status_code == 404
+    spent = await client.post(path, data={"csrf_token": tokens((await client.get("/login")).text).pop()})
+    assert "This link is used up" in spent.text
+
+
+async def test_forgetting_is_answered_alike_for_every_address(visitor: Client, client: Client) -> None:
+    answers = {
+        (await _send(visitor, "/forgot", email=f"{name}@example.org")).text.count("a letter with a link")
+        for name in "ab"
+    }
+    assert answers == {1}
+    unable = await client.get("/forgot")
+    assert "This Reedbed cannot send mail" in unable.text
+
+
+async def _send(client: Client, path: str, **fields: str):
+    page = await client.get(path)
+    return await client.post(path, data={"csrf_token": tokens(page.text).pop(), **fields})

@@ -1,0 +1,148 @@
+"""What a reader keeps: bookmarks, highlights, searches; and what an entry said before."""
+
+from tests.clients import Client, SignIn
+from tests.crawling import Crawl
+from tests.feedsite import FeedSite
+from tests.http.web.forms import HTMX, OWN_PAGE, texts
+
+
+async def test_a_copy_is_kept_read_and_removed(reading: Client, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    kept = await reading.post(f"/entry/{entry}/bookmark", data={"value": "true", "next": "/all"})
+    assert (kept.status_code, kept.headers["location"]) == (303, "/all")
+    (bookmark,) = await crawl.column("SELECT id FROM bookmarks")
+    assert "Herons 1" in (await reading.get("/bookmarks")).text
+    assert "Grey birds in the reeds, 1." in (await reading.get(f"/bookmarks/{bookmark}")).text
+    assert "Remove the bookmark" in (await reading.get(f"/entry/{entry}")).text
+    await reading.post(f"/entry/{entry}/bookmark", data={"value": "false"}, headers=HTMX)
+    assert (await reading.get(f"/bookmarks/{bookmark}")).status_code == 404
+
+
+async def test_bookmarks_come_in_pages(reading: Client, crawl: Crawl) -> None:
+    for number in range(53):
+        await crawl.change(
+            "INSERT INTO bookmarks (user_id, url, title, content, feed_title, created_at)"
+            " VALUES (:user, :url, :title, '', 'F', 1)",
+            user=reading.user_id,
+            url=f"https://a.example/{number}",
+            title=f"Kept {number}",
+        )
+    first = (await reading.get("/bookmarks")).text
+    assert "1 to 50 of 53" in first and "Kept 52" in first
+    (rest,) = set(texts(first, 'rel="next"')) and [first.split('rel="next" href="')[1].split('"')[0]]
+    second = (await reading.get(rest.replace("&amp;", "&"))).text
+    assert "51 to 53 of 53" in second and ">Kept 0<" in second
+    assert "1 to 50" in (await reading.get("/bookmarks?before=x&seen=-1")).text
+
+
+async def test_a_passage_is_highlighted_noted_and_let_go(reading: Client, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    made = await reading.post(f"/entry/{entry}/highlights", data={"quote": "in the reeds"}, headers=HTMX)
+    assert made.status_code == 200 and 'id="highlights"' in made.text and "in the reeds" in made.text
+    (highlight,) = await crawl.column("SELECT id FROM highlights")
+    noted = await reading.post(f"/highlights/{highlight}", data={"note": "nice"}, headers=HTMX)
+    assert ">nice</textarea>" in noted.text
+    assert "nice" in (await reading.get("/highlights")).text
+    gone = await reading.post(
+        f"/highlights/{highlight}", data={"note": "nice", "removed": "true", "next": f"/entry/{entry}"}
+    )
+    assert gone.headers["location"] == f"/entry/{entry}"
+    assert await crawl.column("SELECT id FROM highlights") == []
+
+
+async def test_words_that_are_not_in_the_entry_cannot_be_highlighted(reading: Client, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    refused = await reading.post(f"/entry/{entry}/highlights", data={"quote": "elsewhere"}, headers=HTMX)
+    assert refused.status_code == 400
+
+
+async def test_what_an_entry_said_before_is_shown_with_the_changes(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    entry = await _first(crawl)
+    untouched = (await reading.get(f"/entry/{entry}/versions")).text
+    assert "Nothing was changed since it came." in untouched
+    site.publish("Herons 1 and egrets", key="1", content="<p>White birds in the reeds, 1.</p>")
+    await crawl.check_anyway((await crawl.column("SELECT id FROM feeds"))[0])
+    changed = (await reading.get(f"/entry/{entry}/versions")).text
+    assert "<del>Grey" in changed and "<ins>White" in changed and "<ins> and egrets</ins>" in changed
+    first = (await reading.get(f"/entry/{entry}/versions?version=1")).text
+    assert "The entry as it came." in first
+    assert (await reading.get(f"/entry/{entry}/versions?version=9")).status_code == 404
+
+
+async def test_a_search_marks_its_words_and_can_be_kept(reading: Client, crawl: Crawl) -> None:
+    found = (await reading.get("/search", params={"q": "grey reeds"})).text
+    assert found.count('class="row"') == 3 and "<mark>Grey</mark> birds in the <mark>reeds</mark>" in found
+    kept = await reading.post("/searches", data={"query": "grey", "name": "Grey ones"})
+    address = kept.headers["location"]
+    saved = (await reading.get(address)).text
+    assert saved.count('class="row"') == 3 and f'href="{address}" aria-current="page"' in saved
+    assert "Grey ones" in (await reading.get("/unread")).text
+    assert '<span class="chip">3</span>' in (await reading.get("/searches")).text
+    await reading.post(f"/searches/{address.rpartition('/')[2]}/delete")
+    assert (await reading.get(address)).status_code == 404
+
+
+async def test_an_entry_opens_beside_its_search(reading: Client, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    page = (await reading.get(f"/search/entry/{entry}?q=grey&order=relevance")).text
+    assert "Best first" in page and "Grey birds in the reeds, 1." in page
+    assert f'href="/search/entry/{entry}?q=grey&amp;order=relevance"' in page
+    part = await reading.get(f"/search/entry/{entry}?q=grey", headers={**HTMX, "HX-Target": "article"})
+    assert "<html" not in part.text and 'class="read"' in part.text
+
+
+async def test_a_search_that_cannot_be_read_says_why_and_keeps_the_words(reading: Client) -> None:
+    refused = await reading.get("/search", params={"q": "after:someday"})
+    assert refused.status_code == 400 and 'value="after:someday"' in refused.text
+    assert "That could not be searched" in refused.text
+    assert "Nothing found" in (await reading.get("/search?q=zebra")).text
+    assert "What are you looking for?" in (await reading.get("/search")).text
+
+
+async def test_a_found_title_cannot_bring_markup(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    site.publish("<img src=x> herons & more", key="evil", content="<p>x</p>")
+    await crawl.check_anyway((await crawl.column("SELECT id FROM feeds"))[0])
+    page = (await reading.get("/search?q=herons")).text
+    assert "<img src=x>" not in page
+
+
+async def test_a_search_name_that_is_taken_keeps_what_was_typed(reading: Client) -> None:
+    await reading.post("/searches", data={"query": "grey", "name": "Mine"})
+    again = await reading.post("/searches", data={"query": "white", "name": "Mine"})
+    assert again.status_code == 409
+    assert 'value="white"' in again.text and 'value="Mine"' in again.text
+
+
+async def test_nobody_reaches_what_another_has_kept(reading: Client, by_cookie: SignIn, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    await reading.post(f"/entry/{entry}/bookmark", data={"value": "true"})
+    await reading.post(f"/entry/{entry}/highlights", data={"quote": "reeds"})
+    saved = (await reading.post("/searches", data={"query": "grey"})).headers["location"]
+    (bookmark,) = await crawl.column("SELECT id FROM bookmarks")
+    (highlight,) = await crawl.column("SELECT id FROM highlights")
+    stranger = await by_cookie("stranger@example.org")
+    stranger.headers.update(OWN_PAGE)
+    for path in (
+        f"/bookmarks/{bookmark}",
+        saved,
+        f"/entry/{entry}/versions",
+        f"/search/entry/{entry}?q=grey",
+    ):
+        assert (await stranger.get(path)).status_code == 404, path
+    for path, fields in (
+        (f"/bookmarks/{bookmark}/delete", {}),
+        (f"/highlights/{highlight}", {"note": "x"}),
+        (f"/highlights/{highlight}/delete", {}),
+        (f"/searches/{saved.rpartition('/')[2]}/delete", {}),
+        (f"/entry/{entry}/bookmark", {"value": "true"}),
+        (f"/entry/{entry}/bookmark", {"value": "false"}),
+        (f"/entry/{entry}/highlights", {"quote": "reeds"}),
+    ):
+        assert (await stranger.post(path, data=fields)).status_code == 404, path
+    assert "Grey" not in (await stranger.get("/search?q=grey")).text.replace('value="grey"', "")
+
+
+async def _first(crawl: Crawl) -> int:
+    return (await crawl.column("SELECT id FROM entries ORDER BY id"))[0]
