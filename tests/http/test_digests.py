@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from reedbed.ai.mock import MockModel
 from reedbed.domain.breaker import Breaker
+from reedbed.domain.budget import Usage
 from reedbed.services.digests import JOB_KIND
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
@@ -143,6 +144,20 @@ async def test_the_operator_sees_and_steers_the_model(signed_in: SignIn, desk: D
     await desk.write()
     again = await operator.post("/api/v1/admin/ai/reprocess", json={"content_hash": line["content_hash"]})
     assert again.json() == {"ok": True, "forgotten": True}
+
+
+async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Desk) -> None:
+    operator = await by_cookie("owner@example.org", role="owner")
+    async with desk.runtime.db.write() as tx:
+        await ai_state.use(tx, Usage(3, 900, 100, 250_000), None, desk.runtime.now())
+    shown = (await operator.get("/admin/ai")).text
+    assert "Built-in extract" in shown and 'class="p-bar"' in shown and "0.25" in shown and "CLOSED" in shown
+    assert (await operator.post("/admin/ai/pause", headers=FORM)).status_code == 303
+    assert 'action="/admin/ai/resume"' in (await operator.get("/admin/ai")).text
+    for door in ("resume", "retry"):
+        assert (await operator.post(f"/admin/ai/{door}", headers=FORM)).status_code == 303
+    reader = await by_cookie("reader@example.org")
+    assert (await reader.get("/admin/ai")).status_code == 403
 
 
 async def _left_alone(app: FastAPI, desk: Desk) -> None:

@@ -1,8 +1,9 @@
-"""Digests: one of them with its sources, the list of them, and who writes."""
+"""Digests: one of them with its sources, the list of them, who writes; and the operator's view of it."""
 
 from dataclasses import dataclass
 
-from reedbed.web.views.frame import Moment
+from reedbed.web.views.frame import Count, Moment
+from reedbed.web.views.operator import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +73,18 @@ class DigestsPage:
     mail: bool = False
     can_mail: bool = False
     error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AiPage:
+    model: str
+    state: str
+    """CLOSED, OPEN or HALF"""
+    paused: bool
+    failed: str
+    """When the model failed last, in words; empty: never."""
+    waiting: Count
+    running: Count
+    cooling: Count
+    failures: Count
+    plots: tuple[Plot, ...]
