@@ -50,18 +50,6 @@ async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) ->
             return _note_trouble(writer, check, outcome)
 
 
-async def refresh_now(runtime: Runtime, feed_id: int) -> RefreshReport | None:
-    """Check one feed at once, whatever its schedule says; None while another worker has it."""
-    async with runtime.db.write() as tx:
-        due = await fetch_state.claim_one(
-            tx, feed_id, runtime.name, runtime.now(), lease=runtime.fetching.lease
-        )
-    if due is None:
-        return None
-    async with OutcomeWriter(runtime) as writer:
-        return await refresh_feed(runtime, due, writer)
-
-
 async def request_refresh(
     runtime: Runtime, feed_ids: Sequence[int], *, user_id: int | None = None
 ) -> list[int]:

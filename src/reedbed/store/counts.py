@@ -28,11 +28,6 @@ _MARKS = Statement(
         .scalar_subquery(),
     )
 )
-_UNREAD = Statement(
-    select(func.coalesce(func.sum(subscriptions.c.unread), 0)).where(
-        subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
-    )
-)
 
 
 async def counts(tx: Tx, user_id: int) -> Counts:
@@ -48,7 +43,3 @@ async def counts(tx: Tx, user_id: int) -> Counts:
         starred=marks[0],
         later=marks[1],
     )
-
-
-async def unread_total(tx: Tx, user_id: int) -> int:
-    return int(await tx.value(_UNREAD, {"user_id": user_id}))

@@ -26,7 +26,6 @@ __all__ = [
     "place",
     "rows_by_ids",
     "versions",
-    "visible_ids",
 ]
 
 _WITH_BODY = Statement(
@@ -37,7 +36,6 @@ _WITH_BODY = Statement(
 _ROWS = Statement(
     select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible())
 )
-_VISIBLE = Statement(select(entries.c.id).where(among(entries.c.id, "ids"), visible()))
 _PLACE = Statement(select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible()))
 _VERSIONS = Statement(
     select(
@@ -72,10 +70,6 @@ async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
     found = {row["id"]: entry_row(row, tags) for row in rows}
     return [found[id] for id in dict.fromkeys(ids) if id in found]
-
-
-async def visible_ids(tx: Tx, user_id: int, ids: list[int]) -> list[int]:
-    return [row["id"] for row in await tx.all(_VISIBLE, {"user_id": user_id, "ids": ids})]
 
 
 async def place(tx: Tx, user_id: int, entry_id: int) -> tuple[Instant, int] | None:

@@ -5,7 +5,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import bindparam, delete, false, null, or_, select, true, update
+from sqlalchemy import bindparam, null, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.due import About
@@ -39,16 +39,11 @@ _MOVE_STATE = Statement(
     .where(feed_fetch_state.c.feed_id == bindparam("id"))
     .values(host=bindparam("new_host"), redirect_url=null(), redirect_count=0)
 )
-_ENABLE = Statement(
-    update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=true(), deleted_at=null())
-)
-_DISABLE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(enabled=false()))
 _SET_CREDENTIALS = Statement(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
     .values(username=bindparam("name"), password=bindparam("secret"))
 )
-_DELETE = Statement(delete(feeds).where(feeds.c.id == bindparam("feed_id")))
 
 
 async def find_or_add(
@@ -111,18 +106,8 @@ async def move(tx: Tx, feed_id: int, url: str) -> None:
     await tx.run(_MOVE_STATE, {"id": feed_id, "new_host": host_of(url) or ""})
 
 
-async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> bool:
-    """False if there is no such feed."""
-    return await tx.run(_ENABLE if enabled else _DISABLE, {"feed_id": feed_id}) == 1
-
-
 async def set_credentials(tx: Tx, feed_id: int, username: str | None, password: str | None) -> None:
     await tx.run(_SET_CREDENTIALS, {"feed_id": feed_id, "name": username, "secret": password})
-
-
-async def remove(tx: Tx, feed_id: int) -> bool:
-    """With its entries and everything that hangs on them."""
-    return await tx.run(_DELETE, {"feed_id": feed_id}) == 1
 
 
 def _about_params(feed_id: int, about: About) -> dict[str, Any]:

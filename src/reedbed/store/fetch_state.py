@@ -76,15 +76,6 @@ def _lease() -> dict[str, ColumnElement[Any]]:
 CLAIM = Statement(
     update(state).where(state.c.feed_id.in_(_taken())).values(_lease()).returning(state.c.feed_id)
 )
-_CLAIM_ONE = Statement(
-    update(state)
-    .where(
-        state.c.feed_id == bindparam("id"),
-        or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
-    )
-    .values(_lease())
-    .returning(state.c.feed_id)
-)
 
 _following = and_(
     subscriptions.c.feed_id == feeds.c.id,
@@ -217,13 +208,6 @@ async def claim_due(
         },
     )
     return await _wanted(tx, [row[0] for row in rows])
-
-
-async def claim_one(tx: Tx, feed_id: int, holder: str, now: Instant, *, lease: Millis) -> DueFeed | None:
-    """Lease this feed whatever its schedule says; None while another worker has it, or it is disabled."""
-    row = await tx.one(_CLAIM_ONE, {"id": feed_id, "holder": holder, "until": now + lease, "now": now})
-    wanted = await _wanted(tx, [row[0]]) if row else []
-    return wanted[0] if wanted else None
 
 
 async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:

@@ -91,9 +91,6 @@ _FINISH = Statement(
         leased_until=null(),
     )
 )
-_OF_USER = Statement(
-    select(*_COLUMNS).where(jobs.c.id == bindparam("job_id"), jobs.c.user_id == bindparam("user_id"))
-)
 _FORGET = Statement(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
 
 
@@ -148,11 +145,6 @@ async def finish(
 ) -> None:
     end = "failed" if failed else "done"
     await tx.run(_FINISH, {"job_id": job_id, "holder": holder, "now": now, "said": _json(report), "end": end})
-
-
-async def of_user(tx: Tx, user_id: int, job_id: int) -> Job | None:
-    row = await tx.one(_OF_USER, {"job_id": job_id, "user_id": user_id})
-    return None if row is None else _job(row)
 
 
 async def forget(tx: Tx, before: Instant) -> int:

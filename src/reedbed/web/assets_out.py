@@ -14,8 +14,6 @@ from reedbed.domain.errors import NotFound
 DIST = Path(__file__).parent / "assets" / "dist"
 FOREVER = "public, max-age=31536000, immutable"
 A_DAY = "public, max-age=86400"
-AT_THE_ROOT = ("manifest.webmanifest", "sw.js")
-"""A service worker and a manifest speak for the whole site only from its root."""
 
 router = APIRouter(include_in_schema=False)
 

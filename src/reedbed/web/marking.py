@@ -67,7 +67,7 @@ async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry
 
 @router.post("/mark-read")
 async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
-    form = await request.form()
+    form = await request.form(max_fields=MOST_IDS + 50)
     fields = {name: str(value) for name, value in form.items()}
     selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
     read = fields.get("value") != "false"

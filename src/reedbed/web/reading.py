@@ -29,7 +29,6 @@ router = APIRouter(include_in_schema=False)
 
 Order = Annotated[str | None, Query()]
 CursorText = Annotated[str | None, Query(max_length=200)]
-Pane = Annotated[str | None, Query()]
 
 
 @router.get("/")
