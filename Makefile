@@ -12,7 +12,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 # Each worker starts its own servers: on two cores that pays only once the tests take minutes.
-PYTEST_WORKERS ?= 0
+PYTEST_WORKERS ?= 2
 
 # Never a Python from elsewhere, and no warning where the cache lies on another disk.
 export UV_PYTHON_DOWNLOADS := never
