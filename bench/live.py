@@ -1,0 +1,66 @@
+"""A thousand open streams on one process: how long until all have heard, and what each one holds."""
+
+import asyncio
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import aiohttp
+
+from bench.table import record
+from tests.processes import OWNER, reedbed
+from tests.servers import free_port
+
+DESCRIPTION = "1,000 server-sent event streams on one process: time until all have heard, memory of each"
+
+STREAMS = 1_000
+PROMISE_SECONDS = 1.0
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="reedbed-live-") as directory:
+        settings = {"api_rate_burst": "100000", "api_rate_per_second": "100000"}
+        with reedbed("serve", port=free_port(), cwd=Path(directory), **settings) as server:
+            asyncio.run(_measure(server.url, server.process.pid))
+
+
+async def _measure(url: str, pid: int) -> None:
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, base_url=url, headers=await _login(url)) as session:
+        before = _resident_kb(pid)
+        streams = [await session.get("/api/v1/events") for _ in range(STREAMS)]
+        heard = [asyncio.create_task(_hears(stream)) for stream in streams]
+        await asyncio.sleep(2)
+        record(
+            "memory of a stream",
+            (_resident_kb(pid) - before) / STREAMS,
+            "KB",
+            compared_to="100 KB",
+            other=100,
+        )
+        started = time.monotonic()
+        (await session.post("/api/v1/folders", json={"name": "News"})).raise_for_status()
+        await asyncio.gather(*heard)
+        took = time.monotonic() - started
+        record("until 1,000 streams heard", took, "s", compared_to="promise", other=PROMISE_SECONDS)
+        for stream in streams:
+            stream.close()
+
+
+async def _login(url: str) -> dict[str, str]:
+    async with aiohttp.ClientSession(base_url=url) as session:
+        body = {"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]}
+        answer = await session.post("/api/v1/auth/login", json=body)
+        return {"Authorization": f"Bearer {(await answer.json())['token']}"}
+
+
+async def _hears(stream: aiohttp.ClientResponse) -> None:
+    async for line in stream.content:
+        if line.startswith(b"event: subscriptions"):
+            return
+
+
+def _resident_kb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1_000
