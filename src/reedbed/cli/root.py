@@ -1,5 +1,6 @@
 """The root command. Subcommands load when they are called, so that `reedbed --version` is instant."""
 
+import gc
 import importlib
 import sys
 from typing import Any
@@ -40,6 +41,8 @@ def root() -> None:
 
 def main() -> None:
     """Run the command; an expected trouble is one sentence on stderr and exit code 1."""
+    # What is loaded stays: looking through it for garbage costs a seventh of the start. The roles begin to.
+    gc.disable()
     try:
         _run(root)
     except CannotStart as error:

@@ -1,12 +1,14 @@
 """The roles: `serve` is everything in one process, `web` and `worker` are its halves."""
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import uvicorn
+from fastapi import FastAPI
 
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
@@ -28,10 +30,12 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         stop = _stop_event()
         tasks: list[Awaitable[None]] = []
         if listener is not None:
-            tasks.append(_serve_http(runtime, settings, listener, stop))
+            tasks.append(_serve_http(_application(runtime), runtime, listener, stop))
             announce(f"Reedbed is at {settings.address}")
         if role != "web":
             tasks.append(_work_until(runtime, stop))
+        gc.freeze()  # what is loaded by now stays loaded: only what comes is looked through
+        gc.enable()
         await _until_first_failure(tasks, stop)
 
 
@@ -59,13 +63,17 @@ def _stop_event() -> asyncio.Event:
     return stop
 
 
-async def _serve_http(
-    runtime: Runtime, settings: Settings, listener: socket.socket, stop: asyncio.Event
-) -> None:
-    from reedbed.roles.app import create_app
+def _application(runtime: Runtime) -> FastAPI:
+    from reedbed.roles.app import create_app  # a worker has no use for it
 
+    return create_app(runtime)
+
+
+async def _serve_http(
+    application: FastAPI, runtime: Runtime, listener: socket.socket, stop: asyncio.Event
+) -> None:
     config = uvicorn.Config(
-        create_app(runtime),
+        application,
         log_config=None,
         access_log=False,
         server_header=False,
