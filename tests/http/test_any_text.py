@@ -10,7 +10,8 @@ from tests.clients import SignIn
 
 UNSTORABLE = "a\x00\ud800b"
 JSON = {"Content-Type": "application/json"}
-LEAVING = ("/api/v1/auth/", "/api/v1/users/me/sessions")
+# Those that end the session, and the stream, whose answer never ends.
+APART = ("/api/v1/auth/", "/api/v1/users/me/sessions", "/api/v1/events")
 
 
 async def test_a_sign_no_database_can_hold_breaks_no_door(app: FastAPI, signed_in: SignIn) -> None:
@@ -38,7 +39,7 @@ def _questions(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
     """Every door, once for each text it takes; nothing else is sent but what it insists on."""
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            if path.startswith(LEAVING):
+            if path.startswith(APART):
                 continue
             door = "/".join("1" if part.startswith("{") else part for part in path.split("/"))
             body = _body(described, operation)
