@@ -17,13 +17,17 @@ DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 ARTEFACTS = Path(__file__).parents[2] / "artifacts"
 
+MANY = {"login_rate_limit": "1000", "api_rate_burst": "10000"}  # one browser walks as many people would
+
 Visit = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reedbed]:
     """One server for the walks of a file; its owner exists."""
-    with reedbed("serve", port=servers.free_port(), cwd=tmp_path_factory.mktemp("reedbed")) as running:
+    with reedbed(
+        "serve", port=servers.free_port(), cwd=tmp_path_factory.mktemp("reedbed"), **MANY
+    ) as running:
         yield running
 
 
