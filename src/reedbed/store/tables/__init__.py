@@ -1,0 +1,80 @@
+"""Every table, once. Migrations are written by hand and compared with this in a test.
+
+`feeds` and `entries` are shared by all users; what has a `user_id` belongs to one.
+"""
+
+from reedbed.store.tables.columns import Id, metadata
+from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
+from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds
+from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
+from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
+from reedbed.store.tables.program import app_settings, jobs, leases
+from reedbed.store.tables.reading import (
+    entry_tags,
+    folders,
+    later,
+    parked_unread,
+    read_history,
+    starred,
+    subscriptions,
+    tags,
+    undo_rows,
+    undo_steps,
+    unread,
+)
+from reedbed.store.tables.written import (
+    ai_models,
+    ai_usage,
+    ai_user_usage,
+    digest_schedules,
+    digests,
+    entry_summaries,
+    summaries,
+    summary_failures,
+    summary_queue,
+)
+
+__all__ = [
+    "Id",
+    "ai_models",
+    "ai_usage",
+    "ai_user_usage",
+    "app_settings",
+    "blobs",
+    "bookmarks",
+    "digest_schedules",
+    "digests",
+    "entries",
+    "entry_bodies",
+    "entry_summaries",
+    "entry_tags",
+    "entry_versions",
+    "event_log",
+    "feed_fetch_state",
+    "feed_history",
+    "feeds",
+    "folders",
+    "highlights",
+    "jobs",
+    "later",
+    "leases",
+    "mail_links",
+    "metadata",
+    "parked_unread",
+    "published_feeds",
+    "read_history",
+    "rules",
+    "searches",
+    "sessions",
+    "starred",
+    "subscriptions",
+    "summaries",
+    "summary_failures",
+    "summary_queue",
+    "tags",
+    "tokens",
+    "undo_rows",
+    "undo_steps",
+    "unread",
+    "users",
+]

@@ -1,0 +1,34 @@
+"""What every table is made of. Moments are BIGINT milliseconds (see `domain.times`)."""
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, MetaData, false, text, true
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def own_id() -> Column[int]:
+    return Column("id", Id, primary_key=True, autoincrement=True)
+
+
+def owner() -> Column[int]:
+    return Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False)
+
+
+def moment(name: str, *, null: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=null)
+
+
+def flag(name: str, *, on: bool = False) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=true() if on else false())
+
+
+def number(name: str, start: int = 0) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text(str(start)))

@@ -1,0 +1,80 @@
+"""Entries, shared like their feeds, with their bodies in a table of their own."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text, text
+
+from reedbed.store.tables.columns import Id, metadata, moment, own_id
+
+entries = Table(
+    "entries",
+    metadata,
+    own_id(),
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
+    Column("guid", Text),
+    Column("url", Text),
+    Column("normalized_url", Text),
+    Column("change_hash", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("author", Text),
+    Column("summary", Text, nullable=False, server_default=""),  # plain preview, at most 300 characters
+    Column("image", Text),
+    Column("language", Text),
+    Column("words", Integer, nullable=False, server_default="0"),
+    Column("version", Integer, nullable=False, server_default="1"),
+    moment("published_at", null=True),
+    moment("fetched_at"),
+    moment("changed_at", null=True),
+    moment("sort_at"),
+    Index(
+        "uq_entries_guid",
+        "feed_id",
+        "guid",
+        unique=True,
+        sqlite_where=text("guid IS NOT NULL"),
+        postgresql_where=text("guid IS NOT NULL"),
+    ),
+    Index(
+        "ix_entries_url",
+        "feed_id",
+        "normalized_url",
+        sqlite_where=text("normalized_url IS NOT NULL"),
+        postgresql_where=text("normalized_url IS NOT NULL"),
+    ),
+    Index("ix_entries_feed_sort", "feed_id", "sort_at", "id"),
+    Index("ix_entries_sort", "sort_at", "id"),
+    Index("ix_entries_fetched_at", "fetched_at"),
+    Index(
+        "ix_entries_changed_at",
+        "changed_at",
+        sqlite_where=text("changed_at IS NOT NULL"),
+        postgresql_where=text("changed_at IS NOT NULL"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+entry_bodies = Table(
+    "entry_bodies",
+    metadata,
+    Column(
+        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("content", Text, nullable=False),  # sanitised HTML
+    Column(
+        "extra", Text, nullable=False, server_default="{}"
+    ),  # JSON: enclosures, authors, categories, comments
+    Column("full_content", Text),
+    moment("full_attempted_at", null=True),
+)
+
+entry_versions = Table(
+    "entry_versions",
+    metadata,
+    Column(
+        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("change_hash", Text, nullable=False),
+    moment("replaced_at"),
+    sqlite_with_rowid=False,
+)
