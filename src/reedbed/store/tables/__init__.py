@@ -9,6 +9,7 @@ from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, fe
 from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
 from reedbed.store.tables.program import app_settings, jobs, leases
+from reedbed.store.tables.pushes import push_devices
 from reedbed.store.tables.reading import (
     entry_tags,
     folders,
@@ -62,6 +63,7 @@ __all__ = [
     "metadata",
     "parked_unread",
     "published_feeds",
+    "push_devices",
     "read_history",
     "rules",
     "searches",
