@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from ssl import SSLContext
+from typing import TYPE_CHECKING
 
-import aiohttp
 import structlog
-from aiohttp.abc import AbstractResolver
 
 from reedbed import __version__
 from reedbed.domain.fetching import (
@@ -23,12 +22,10 @@ from reedbed.domain.fetching import (
 )
 from reedbed.domain.times import Instant
 from reedbed.ingest.body import ACCEPT_ENCODING, read_body
-from reedbed.ingest.connect import GuardedResolver, SystemResolver, guarded_session
 from reedbed.ingest.failures import (
     PERMANENT,
     TEMPORARY,
     WITHOUT_DOCUMENT,
-    describe,
     refused,
     status_failure,
     too_large,
@@ -36,6 +33,10 @@ from reedbed.ingest.failures import (
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.headers import basic_auth, cache_hints, clean, is_sendable, links
 from reedbed.ingest.target import Target, parse_target
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp.abc import AbstractResolver
 
 log = structlog.get_logger()
 
@@ -69,7 +70,7 @@ class Fetcher:
         idle_timeout: float = 20.0,
         max_bytes: int = 10 * MEGABYTE,
         connections: int = 100,
-        resolver: AbstractResolver | None = None,
+        resolver: "AbstractResolver | None" = None,
         ssl_context: SSLContext | None = None,
         clock: Callable[[], Instant] = _system_clock,
     ) -> None:
@@ -147,6 +148,8 @@ class Fetcher:
             return "The proxy's address is not valid."
         if (reason := self._guard.refuse_host(door.host, door.port)) is not None:
             return f"The proxy cannot be used. {reason}"
+        from reedbed.ingest.connect import GuardedResolver
+
         self._open_session()
         assert self._lookup is not None
         strict = GuardedResolver(self._guard, self._lookup, strict=True)
@@ -190,7 +193,7 @@ class Fetcher:
         }
         return self._usual_headers | {name: value for name, value in wanted.items() if is_sendable(value)}
 
-    async def _judge(self, response: aiohttp.ClientResponse, target: Target, trail: "_Trail") -> Outcome:
+    async def _judge(self, response: "aiohttp.ClientResponse", target: Target, trail: "_Trail") -> Outcome:
         status = response.status
         if status == 304:
             return self._not_modified(response, trail)
@@ -198,12 +201,12 @@ class Fetcher:
             return await self._document(response, target, trail)
         return self._trouble(response)
 
-    def _not_modified(self, response: aiohttp.ClientResponse, trail: "_Trail") -> Outcome:
+    def _not_modified(self, response: "aiohttp.ClientResponse", trail: "_Trail") -> Outcome:
         if not (trail.request.etag or trail.request.last_modified):
             return Failed(TEMPORARY, "The server answered 304 to a question without conditions.", 304)
         return NotModified(cache_hints(response.headers, self._clock()), trail.redirected())
 
-    async def _document(self, response: aiohttp.ClientResponse, target: Target, trail: "_Trail") -> Outcome:
+    async def _document(self, response: "aiohttp.ClientResponse", target: Target, trail: "_Trail") -> Outcome:
         if (response.content_length or 0) > trail.limit:
             return replace(too_large(trail.limit), status=response.status)
         encoding = ",".join(response.headers.getall("Content-Encoding", ()))
@@ -220,7 +223,7 @@ class Fetcher:
             links=links(response.headers, target.href),
         )
 
-    def _trouble(self, response: aiohttp.ClientResponse) -> Outcome:
+    def _trouble(self, response: "aiohttp.ClientResponse") -> Outcome:
         status = response.status
         hints = cache_hints(response.headers, self._clock())
         if status == 410:
@@ -230,14 +233,19 @@ class Fetcher:
         return replace(status_failure(status), hints=hints)
 
     def _explain(self, error: Exception, trail: "_Trail") -> Failed:
+        from reedbed.ingest.broken_exchange import describe
+
         failure = describe(error, trail.host, limit=trail.limit, idle=self._idle)
         if failure is None:
             log.warning("fetch failed unexpectedly", host=trail.host, error=repr(error)[:500])
             failure = Failed(TEMPORARY, "The answer could not be read.")
         return failure if failure.status is not None else replace(failure, status=trail.status)
 
-    def _open_session(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> "aiohttp.ClientSession":
+        """The client is loaded at the first fetch: it costs a tenth of the start."""
         if self._session is None:
+            from reedbed.ingest.connect import SystemResolver, guarded_session
+
             self._lookup = self._resolver or SystemResolver()
             self._session = guarded_session(
                 self._guard,
@@ -279,7 +287,7 @@ class _Trail:
         self.status = None
         return target
 
-    def redirect(self, response: aiohttp.ClientResponse) -> Failed | str:
+    def redirect(self, response: "aiohttp.ClientResponse") -> Failed | str:
         self.permanent = self.permanent and response.status in _PERMANENT_REDIRECTS
         location = response.headers.get("Location", "").strip()
         if not location:
