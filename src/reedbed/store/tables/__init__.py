@@ -6,6 +6,7 @@
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
 from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds
+from reedbed.store.tables.identities import identities, identity_sessions, sign_ins
 from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
 from reedbed.store.tables.program import app_settings, jobs, leases
@@ -23,6 +24,7 @@ from reedbed.store.tables.reading import (
     undo_steps,
     unread,
 )
+from reedbed.store.tables.websub import websub_deliveries, websub_subscriptions
 from reedbed.store.tables.written import (
     ai_models,
     ai_usage,
@@ -56,6 +58,8 @@ __all__ = [
     "feeds",
     "folders",
     "highlights",
+    "identities",
+    "identity_sessions",
     "jobs",
     "later",
     "leases",
@@ -68,6 +72,7 @@ __all__ = [
     "rules",
     "searches",
     "sessions",
+    "sign_ins",
     "starred",
     "subscriptions",
     "summaries",
@@ -79,4 +84,6 @@ __all__ = [
     "undo_steps",
     "unread",
     "users",
+    "websub_deliveries",
+    "websub_subscriptions",
 ]

@@ -57,6 +57,12 @@ feeds = Table(
         sqlite_where=text("icon_checked_at IS NULL"),
         postgresql_where=text("icon_checked_at IS NULL"),
     ),
+    Index(
+        "ix_feeds_with_hub",
+        "id",
+        sqlite_where=text("hub_url IS NOT NULL"),
+        postgresql_where=text("hub_url IS NOT NULL"),
+    ),
     sqlite_autoincrement=True,
 )
 
