@@ -6,8 +6,23 @@
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
 from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds
+from reedbed.store.tables.framing import (
+    analyses,
+    entry_analyses,
+    feed_framing,
+    framed_documents,
+    framing_wishes,
+)
 from reedbed.store.tables.identities import identities, identity_sessions, sign_ins
 from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
+from reedbed.store.tables.mail import (
+    mail_addresses,
+    mail_boxes,
+    mail_confirmations,
+    mail_deliveries,
+    mail_images,
+    mail_senders,
+)
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
 from reedbed.store.tables.program import app_settings, jobs, leases
 from reedbed.store.tables.pushes import push_devices
@@ -42,28 +57,39 @@ __all__ = [
     "ai_models",
     "ai_usage",
     "ai_user_usage",
+    "analyses",
     "app_settings",
     "blobs",
     "bookmarks",
     "digest_schedules",
     "digests",
     "entries",
+    "entry_analyses",
     "entry_bodies",
     "entry_summaries",
     "entry_tags",
     "entry_versions",
     "event_log",
     "feed_fetch_state",
+    "feed_framing",
     "feed_history",
     "feeds",
     "folders",
+    "framed_documents",
+    "framing_wishes",
     "highlights",
     "identities",
     "identity_sessions",
     "jobs",
     "later",
     "leases",
+    "mail_addresses",
+    "mail_boxes",
+    "mail_confirmations",
+    "mail_deliveries",
+    "mail_images",
     "mail_links",
+    "mail_senders",
     "metadata",
     "parked_unread",
     "published_feeds",
