@@ -14,6 +14,7 @@ from reedbed.store.tables.framing import (
     framing_wishes,
 )
 from reedbed.store.tables.identities import identities, identity_sessions, sign_ins
+from reedbed.store.tables.keeping import cleanup_notices, cleanups, removed_keys
 from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
 from reedbed.store.tables.mail import (
     mail_addresses,
@@ -61,6 +62,8 @@ __all__ = [
     "app_settings",
     "blobs",
     "bookmarks",
+    "cleanup_notices",
+    "cleanups",
     "digest_schedules",
     "digests",
     "entries",
@@ -95,6 +98,7 @@ __all__ = [
     "published_feeds",
     "push_devices",
     "read_history",
+    "removed_keys",
     "rules",
     "searches",
     "sessions",

@@ -63,6 +63,12 @@ entry_bodies = Table(
     ),  # JSON: enclosures, authors, categories, comments
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
+    Index(
+        "ix_entry_bodies_full",
+        "entry_id",
+        sqlite_where=text("full_content IS NOT NULL"),
+        postgresql_where=text("full_content IS NOT NULL"),
+    ),
 )
 
 entry_versions = Table(

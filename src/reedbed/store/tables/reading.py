@@ -3,7 +3,7 @@
 What is unread is a row in `unread`; what is visible and has no row is read.
 """
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
 
 from reedbed.store.tables.columns import Id, flag, metadata, moment, number, own_id, owner
 
@@ -34,6 +34,10 @@ subscriptions = Table(
     Column("interval", BigInteger),
     Column("full_text", Text, nullable=False, server_default="auto"),  # auto, always, never
     flag("notify"),
+    # how much this user wishes to be kept; NULL takes the server's limit, 0 is without one
+    Column("keep_entries", Integer),
+    Column("keep_days", Integer),
+    Column("keep_unread_days", Integer),
     Column("opml", Text),  # JSON of unknown OPML attributes, given back on export
     number("since_id"),  # entries at or below are not visible
     number("read_to"),  # unread rows at or below are dead, unless kept
