@@ -9,6 +9,7 @@ from reedbed.domain.hints import Hint
 from reedbed.events.bus import QUEUE, Bus
 from reedbed.events.memory import MemoryBus
 from reedbed.events.redis import RedisBus, connect
+from reedbed.events.redis_reach import Reach
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -17,7 +18,7 @@ async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
         yield MemoryBus()
         return
     client = await connect(request.getfixturevalue("redis_url"))
-    redis_bus = RedisBus(client)
+    redis_bus = RedisBus(client, Reach())
     await redis_bus.ready()
     yield redis_bus
     await redis_bus.close()

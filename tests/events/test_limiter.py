@@ -10,6 +10,7 @@ from reedbed.domain.limits import Allowance
 from reedbed.events.limiter import Limiter, MemoryLimiter
 from reedbed.events.redis import connect
 from reedbed.events.redis_limiter import RedisLimiter
+from reedbed.events.redis_reach import Reach
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -18,7 +19,7 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[Limiter]:
         yield MemoryLimiter()
         return
     client = await connect(request.getfixturevalue("redis_url"))
-    yield RedisLimiter(client)
+    yield RedisLimiter(client, Reach())
     await client.aclose()
 
 
@@ -60,7 +61,7 @@ async def test_many_at_once_get_no_more_than_the_burst(limiter: Limiter) -> None
 
 async def test_without_redis_each_process_counts_for_itself(free_port: int) -> None:
     client = Redis.from_url(f"redis://127.0.0.1:{free_port}")
-    limiter = RedisLimiter(client)
+    limiter = RedisLimiter(client, Reach())
     allowance = Allowance(1, 0.01)
 
     assert await limiter.wait_for("login:a", allowance) == 0

@@ -9,6 +9,7 @@ import pytest
 from reedbed.domain.accounts import Caller, User
 from reedbed.domain.hints import Hint
 from reedbed.events.redis import RedisBus, connect
+from reedbed.events.redis_reach import Reach
 from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
 from reedbed.services.live import follow
 from reedbed.services.members import disable_member, set_role
@@ -76,7 +77,7 @@ async def test_another_process_hears_of_a_revoked_session_within_a_second(
     runtime: Runtime, redis_url: str
 ) -> None:
     clients = [await connect(redis_url) for _ in range(2)]
-    buses = [RedisBus(client) for client in clients]
+    buses = [RedisBus(client, Reach()) for client in clients]
     for bus in buses:
         await bus.ready()
     here, there = [replace(runtime, bus=bus, callers=CallerCache()) for bus in buses]

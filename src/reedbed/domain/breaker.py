@@ -13,6 +13,7 @@ from reedbed.domain.times import MINUTE, SECOND, Instant, Millis
 State = Literal["CLOSED", "OPEN", "HALF"]
 
 RATE_LIMIT_REST: Millis = MINUTE
+LONGEST_REST: Millis = 60 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Wait:
 
 def admit(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker | Wait:
     """The breaker with the call written into it, before it is made; or how long to wait."""
+    breaker = _not_ahead(breaker, now)
     if breaker.state == "OPEN":
         ready = (breaker.last_failure_at or 0) + policy.recovery
         if now < ready:
@@ -75,8 +77,23 @@ def failed(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker:
 
 def limited(breaker: Breaker, now: Instant, rest: Millis | None = None) -> Breaker:
     """The model said to slow down; a longer rest of its own is heeded, up to an hour."""
-    longest = max(RATE_LIMIT_REST, min(rest or 0, 60 * MINUTE))
+    longest = max(RATE_LIMIT_REST, min(rest or 0, LONGEST_REST))
     return replace(breaker, rate_limited_until=now + longest)
+
+
+def _not_ahead(breaker: Breaker, now: Instant) -> Breaker:
+    """What is said to have happened later than now was written before the clock was set back."""
+    limit = now + LONGEST_REST
+    return replace(
+        breaker,
+        last_failure_at=_at_most(breaker.last_failure_at, now),
+        last_call_at=_at_most(breaker.last_call_at, now),
+        rate_limited_until=_at_most(breaker.rate_limited_until, limit),
+    )
+
+
+def _at_most(moment: Instant | None, limit: Instant) -> Instant | None:
+    return None if moment is None else min(moment, limit)
 
 
 def shown_state(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> State:

@@ -7,6 +7,7 @@ from redis.exceptions import RedisError
 
 from reedbed.domain.limits import Allowance
 from reedbed.events.limiter import MemoryLimiter
+from reedbed.events.redis_reach import Reach
 
 log = structlog.get_logger()
 
@@ -29,16 +30,20 @@ return tostring(wait)
 class RedisLimiter:
     """The same buckets in Redis. While Redis is away each process counts for itself."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, reach: Reach) -> None:
         self._take: Any = client.register_script(_TAKE)
+        self._reach = reach
         self._alone = MemoryLimiter()
 
     async def wait_for(self, key: str, allowance: Allowance) -> float:
+        if self._reach.lost:
+            return await self._alone.wait_for(key, allowance)
         try:
             wait = await self._take(
                 keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second]
             )
         except (RedisError, OSError) as error:
+            self._reach.note_loss()
             log.warning("rate limits count per process, redis does not answer", error=str(error))
             return await self._alone.wait_for(key, allowance)
         return float(wait)

@@ -1,5 +1,6 @@
 """Every failure becomes an answer: JSON for programs, a page for people, never a traceback."""
 
+import errno
 from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
@@ -9,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reedbed.domain.errors import Invalid, ReedbedError
+from reedbed.domain.errors import Invalid, ReedbedError, Unavailable
 from reedbed.http.errors import body_of, headers_of, status_of
 from reedbed.http.json import json_response
 
@@ -30,6 +31,8 @@ PROGRAM_PATHS = (
     "/rss",
     "/published/",
 )
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -78,6 +81,9 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
         return await answer(request, _from_status(405), 405, allow)
 
     async def unexpected(request: Request, error: Exception) -> Response:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            log.error("no room", path=request.url.path, error=str(error))
+            return await answer(request, Unavailable("The disk is full, or too much is open at once."), 503)
         log.exception("unexpected error", path=request.url.path, method=request.method, exc_info=error)
         return await answer(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
 

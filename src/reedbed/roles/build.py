@@ -89,6 +89,7 @@ async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus,
     from reedbed.events.redis import RedisBus, connect
     from reedbed.events.redis_limiter import RedisLimiter
     from reedbed.events.redis_pacer import RedisPacer
+    from reedbed.events.redis_reach import Reach
 
     try:
         client = await connect(settings.redis_url)
@@ -97,9 +98,10 @@ async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus,
             f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis."
         ) from error
     stack.push_async_callback(client.aclose)
-    bus = RedisBus(client)
+    reach = Reach()
+    bus = RedisBus(client, reach)
     stack.push_async_callback(bus.close)
-    return bus, RedisLimiter(client), RedisPacer(client)
+    return bus, RedisLimiter(client, reach), RedisPacer(client, reach)
 
 
 def _fetcher(settings: Settings) -> Fetcher:

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from contextlib import suppress
 
 import structlog
 
@@ -20,7 +21,21 @@ def set_up_logs(level: str, form: str) -> None:
             else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=_LastingLogger,
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
+
+
+class _LastingLogger(structlog.PrintLogger):
+    """A log on a full disk, or one whose reader has gone, loses lines. It must not end what they tell of."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(sys.stderr)
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg

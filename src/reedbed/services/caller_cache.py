@@ -1,7 +1,8 @@
-"""Who holds which token, remembered for a few seconds: a page full of requests asks the database once.
+"""Who holds which token, remembered for a moment: a page full of requests asks the database once.
 
-Whatever changes an account says so on the bus, and every process forgets that account at once; the few
-seconds only bound what a lost hint could do.
+Whatever changes an account says so on the bus, and every process forgets that account at once. The moment is
+shorter than a second, so that a revoked session is dead everywhere even when the hint was lost, or when there
+is no bus between the processes at all.
 """
 
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from reedbed.domain.accounts import Caller
 
-KEPT_SECONDS = 8.0
+KEPT_SECONDS = 0.8
 MOST = 10_000
 
 

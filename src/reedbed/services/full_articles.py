@@ -51,8 +51,8 @@ async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
     async with runtime.db.read() as tx:
         waiting = await full_articles.never_tried(tx, _ids(job))
     for entry_id, url in waiting[:AT_ONCE]:
-        turn = await runtime.pacer.reserve(host_of(url) or "", runtime.now(), runtime.fetching.host_delay)
-        await asyncio.sleep(max(0, turn - runtime.now()) / SECOND)
+        wait = await runtime.pacer.reserve(host_of(url) or "", runtime.fetching.host_delay)
+        await asyncio.sleep(wait / SECOND)
         await _fetch(runtime, entry_id, url)
     return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
 

@@ -28,7 +28,7 @@ async def fetch_icon(runtime: Runtime, feed_id: int, site_url: str | None, icon_
     """Whether there is one now. A feed without is not asked again until someone asks for it."""
     host = host_of(icon_url or site_url or "")
     if host:
-        await runtime.pacer.reserve(host, runtime.now(), runtime.fetching.host_delay)
+        await runtime.pacer.reserve(host, runtime.fetching.host_delay)
     icon = await find_icon(runtime.fetcher, site_url, icon_url)
     now = runtime.now()
     async with runtime.db.write() as tx:

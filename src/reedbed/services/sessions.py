@@ -1,9 +1,10 @@
 """Sessions: opened by a login, told by their token, listed and revoked."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from reedbed.domain.accounts import Caller, NewSession, Session, User
-from reedbed.domain.errors import NotFound
+from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.hints import Hint
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.services.runtime import Runtime
@@ -135,6 +136,12 @@ async def touch(runtime: Runtime, caller: Caller, last_seen: Instant | None) -> 
     now = runtime.now()
     if last_seen is not None and now - last_seen <= TOUCH_EVERY:
         return
+    # Who can only be read about, because the disk is full, may still read.
+    with suppress(Unavailable):
+        await _note_seen(runtime, caller, now)
+
+
+async def _note_seen(runtime: Runtime, caller: Caller, now: Instant) -> None:
     async with runtime.db.write() as tx:
         if caller.session_id is not None:
             await sessions.touch(tx, caller.session_id, now)

@@ -1,31 +1,20 @@
 """PostgreSQL through asyncpg: prepared statements by text, a bounded pool, short waits."""
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
-
-import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import NOTHING, Row, note_statement
+from reedbed.store.postgresql_faults import asyncpg, explained
+from reedbed.store.postgresql_pulse import Pulse
 from reedbed.store.statements import POSTGRESQL, Params, Statement
 
-asyncpg: Any = untyped_asyncpg
-
-ACQUIRE_TIMEOUT = 10
+ACQUIRE_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
-
-_LOST = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.DiskFullError,
-    asyncpg.ReadOnlySQLTransactionError,
-    OSError,
-    TimeoutError,
-)
+CLOSE_TIMEOUT = 3
 
 
 class PostgresqlTx:
@@ -73,27 +62,49 @@ class PostgresqlTx:
 class PostgresqlDatabase:
     engine = "postgresql"
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, pool: Any, pulse: Pulse) -> None:
         self._pool = pool
+        self._pulse = pulse
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[PostgresqlTx]:
-        with _explained():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
+        with explained():
+            async with self._connection() as connection:
                 yield PostgresqlTx(connection)
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[PostgresqlTx]:
-        with _explained():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection, connection.transaction():
+        with explained():
+            async with self._connection() as connection, connection.transaction():
                 yield PostgresqlTx(connection)
 
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[Any]:
+        if self._pulse.silent:
+            raise Unavailable("PostgreSQL has fallen silent. Try again in a moment.")
+        async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
+            self._pulse.in_use[connection] = time.monotonic()
+            try:
+                yield connection
+            finally:
+                del self._pulse.in_use[connection]
+
     async def close(self) -> None:
-        await self._pool.close()
+        await self._pulse.stop()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self._pool.close()
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self._pool.terminate()
 
 
 async def open_postgresql(url: str, *, pool_size: int) -> PostgresqlDatabase:
-    with _explained():
+    settings = {"application_name": "reedbed", "jit": "off", "lock_timeout": "15s"}
+
+    async def connect() -> Any:
+        return await asyncpg.connect(url, timeout=ACQUIRE_TIMEOUT, server_settings=settings)
+
+    with explained():
         pool: Any = await asyncpg.create_pool(
             url,
             min_size=1,
@@ -101,23 +112,10 @@ async def open_postgresql(url: str, *, pool_size: int) -> PostgresqlDatabase:
             timeout=ACQUIRE_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             reset=_keep_as_it_is,
-            server_settings={"application_name": "reedbed", "jit": "off", "lock_timeout": "15s"},
+            server_settings=settings,
         )
-    return PostgresqlDatabase(pool)
+    return PostgresqlDatabase(pool, Pulse(connect))
 
 
 async def _keep_as_it_is(connection: Any) -> None:
     """We never change a connection's settings, so the reset round trip after each use buys nothing."""
-
-
-@contextmanager
-def _explained() -> Generator[None]:
-    try:
-        yield
-    except _LOST as error:
-        raise Unavailable("PostgreSQL does not answer. Try again in a moment.") from error
-    except asyncpg.InterfaceError as error:
-        # asyncpg says both "connection is closed" and "wrong number of arguments" with this class.
-        if "clos" in str(error) or "released" in str(error):
-            raise Unavailable("The connection to PostgreSQL was lost. Try again in a moment.") from error
-        raise

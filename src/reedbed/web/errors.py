@@ -5,8 +5,8 @@ from urllib.parse import quote
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from reedbed.domain.errors import ReedbedError, Unauthorized
-from reedbed.http.caller import get_runtime
+from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
+from reedbed.http.caller import get_runtime, maybe_caller
 from reedbed.http.errors import headers_of
 from reedbed.services.accounts import needs_owner
 from reedbed.web.pages import is_htmx, own_address, page
@@ -27,8 +27,13 @@ UNEXPECTED = ("alert", "Something went wrong")
 
 
 async def error_page(request: Request, error: ReedbedError, status: int) -> Response:
-    if isinstance(error, Unauthorized):
-        return await _to_the_door(request)
+    try:
+        await maybe_caller(request)
+        if isinstance(error, Unauthorized):
+            return await _to_the_door(request)
+    except Unavailable as away:
+        # Without the database nobody can be told who they are, but everybody can be told why.
+        request.state.caller, error, status = None, away, 503
     icon, heading = HEADINGS.get(status, UNEXPECTED)
     shown = ErrorPage(icon, heading, error.message)
     return await page(request, "errors/error.html", shown, status=status, headers=headers_of(error))

@@ -73,7 +73,6 @@ class Lanes:
             self.waiting -= 1
 
     async def _sleep_until_turn(self, host: str) -> None:
-        now = self._runtime.now()
-        at = await self._runtime.pacer.reserve(host, now, self._delay)
-        if at > now:
-            await asyncio.sleep((at - now) / SECOND)
+        wait = await self._runtime.pacer.reserve(host, self._delay)
+        if wait > 0:
+            await asyncio.sleep(wait / SECOND)

@@ -1,0 +1,40 @@
+"""What PostgreSQL or the way to it can do to us, in plain words."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs]
+
+from reedbed.domain.errors import Unavailable
+
+asyncpg: Any = untyped_asyncpg
+
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
+    asyncpg.OperatorInterventionError,  # shut down, crashed, starting, cancelled
+    asyncpg.PostgresSystemError,  # input and output errors on its side
+    asyncpg.LockNotAvailableError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.ReadOnlySQLTransactionError,
+    OSError,
+    TimeoutError,
+)
+
+
+@contextmanager
+def explained() -> Generator[None]:
+    """Faults become `Unavailable`; our own mistakes pass."""
+    try:
+        yield
+    except asyncpg.DiskFullError as error:
+        raise Unavailable("The disk of PostgreSQL is full. Nothing that was saved is lost.") from error
+    except _LOST as error:
+        raise Unavailable("PostgreSQL does not answer. Try again in a moment.") from error
+    except asyncpg.InterfaceError as error:
+        # asyncpg says both "connection is closed" and "wrong number of arguments" with this class.
+        if "clos" in str(error) or "released" in str(error):
+            raise Unavailable("The connection to PostgreSQL was lost. Try again in a moment.") from error
+        raise

@@ -1,0 +1,90 @@
+"""Notices a PostgreSQL that stands still while its connections stand open.
+
+A server that dies refuses connections, and that is heard at once. One that is frozen, or behind a network
+that swallows everything, lets a statement wait for ever. A limit on each statement would have to be longer
+than the longest honest one, so the server is asked for a sign of life on a connection of its own whenever
+something has waited a moment. Without a sign, everything in flight is broken off and nothing new is begun
+until one comes.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from reedbed.store.postgresql_faults import asyncpg
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 0.25
+MOMENT_SECONDS = 0.75
+"""Nearly everything we ask is answered sooner."""
+PATIENCE_SECONDS = 2.0
+STALL_SECONDS = 0.5
+"""A second chance, for when it was our own loop that stood still."""
+
+
+class Pulse:
+    def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
+        self._connect = connect
+        self._connection: Any = None
+        self._task = asyncio.create_task(self._watch(), name="postgresql-pulse")
+        self.in_use: dict[Any, float] = {}
+        """Connections on which something is in flight, and since when."""
+        self.silent = False
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._hang_up()
+
+    async def _watch(self) -> None:
+        # In time: a server that takes no new connections may still answer on the old ones.
+        with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await self._beat()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self.silent or self._something_waits():
+                await self._feel()
+
+    def _something_waits(self) -> bool:
+        before = time.monotonic() - MOMENT_SECONDS
+        return any(since < before for since in self.in_use.values())
+
+    async def _feel(self) -> None:
+        beat = asyncio.create_task(self._beat())
+        for patience in (PATIENCE_SECONDS, STALL_SECONDS):
+            await asyncio.wait([beat], timeout=patience)
+        if not beat.done():
+            beat.cancel()
+            self._hang_up()
+            self._fall_silent()
+        elif not beat.cancelled() and beat.exception() is not None:
+            # It answers, if only that it cannot: whoever asks is told the same without waiting.
+            self._hang_up()
+            self.silent = False
+        elif self.silent:
+            log.info("postgresql answers again")
+            self.silent = False
+
+    async def _beat(self) -> None:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await self._connect()
+        await self._connection.fetchval("SELECT 1")
+
+    def _fall_silent(self) -> None:
+        if not self.silent:
+            log.error("postgresql has fallen silent", in_flight=len(self.in_use))
+        self.silent = True
+        for connection in list(self.in_use):
+            with suppress(asyncpg.InterfaceError):  # given back in this very moment
+                connection.terminate()
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
