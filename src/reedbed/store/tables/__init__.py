@@ -40,6 +40,7 @@ from reedbed.store.tables.reading import (
     undo_steps,
     unread,
 )
+from reedbed.store.tables.stories import stories, story_entries, story_splits
 from reedbed.store.tables.websub import websub_deliveries, websub_subscriptions
 from reedbed.store.tables.written import (
     ai_models,
@@ -104,6 +105,9 @@ __all__ = [
     "sessions",
     "sign_ins",
     "starred",
+    "stories",
+    "story_entries",
+    "story_splits",
     "subscriptions",
     "summaries",
     "summary_failures",
