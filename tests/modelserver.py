@@ -1,7 +1,7 @@
 """A model on loopback that speaks OpenAI's protocol and answers as it is told.
 
 Each question takes the next answer of the script; when the script is over, the model does its work: it
-answers with a summary or a digest of what it was given.
+answers with a summary, a digest or an analysis of what it was given.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from reedbed.ai.openai import OpenAiModel
+from reedbed.domain.framing import SCORES
 
 Question = dict[str, Any]
 
@@ -33,6 +34,22 @@ class Reply:
 
 def summary(one_line: str = "A line.", text: str = "A summary in words.") -> str:
     return json.dumps({"one_line": one_line, "summary": text})
+
+
+def framing(title: str = "A neutral title", *, overall: Any = 0.5, quote: str = "", **said: Any) -> str:
+    """A whole analysis; `said` replaces parts of it."""
+    score = {"score": 0.25, "reason": "Words that push", "quote": quote}
+    answer = {
+        "title_corrected": title,
+        "title_correction_reason": "Alarm taken out",
+        "description_corrected": f"{title}, in short.",
+        "description_correction_reason": "Nothing left out",
+        "text_corrected": f"{title}, calmly told.",
+        "category": "politics",
+        **dict.fromkeys(SCORES, score),
+        "overall": {"score": overall, "reason": "Rather loud", "quote": ""},
+    }
+    return json.dumps({**answer, **said})
 
 
 class ModelServer:
@@ -100,6 +117,8 @@ def obey_the_task(question: Question) -> Reply:
         return Reply(text=json.dumps({"paragraphs": [{"heading": "News", "sentences": sentences}]}))
     title = re.search(r"^Title: (.*)$", material, re.MULTILINE)
     assert title is not None
+    if "title_corrected" in question["messages"][0]["content"]:
+        return Reply(text=framing(f"Calm: {title[1]}", quote=title[1]))
     return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))
 
 

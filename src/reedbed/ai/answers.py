@@ -59,7 +59,7 @@ class DigestText:
 
 def read_summary(answer: str) -> SummaryText | None:
     """None for anything but what was asked for."""
-    said = _json(answer)
+    said = json_object(answer)
     one_line, text = said.get("one_line"), said.get("summary")
     if not isinstance(one_line, str) or not isinstance(text, str):
         return None
@@ -72,15 +72,13 @@ def read_summary(answer: str) -> SummaryText | None:
 def read_digest(answer: str, known: Collection[int]) -> DigestText | None:
     dropped = 0
     paragraphs: list[CitedParagraph] = []
-    for raw in _list(_json(answer).get("paragraphs"))[:MOST_PARAGRAPHS]:
-        paragraph = _mapping(raw)
-        found = [
-            _sentence(_mapping(one), known) for one in _list(paragraph.get("sentences"))[:MOST_SENTENCES]
-        ]
+    for raw in _list(json_object(answer).get("paragraphs"))[:MOST_PARAGRAPHS]:
+        paragraph = mapping(raw)
+        found = [_sentence(mapping(one), known) for one in _list(paragraph.get("sentences"))[:MOST_SENTENCES]]
         kept = tuple(one for one in found if one.text and one.numbers)
         dropped += len(found) - len(kept)
         if kept:
-            paragraphs.append(CitedParagraph(plain(_text(paragraph.get("heading")), LONGEST_HEADING), kept))
+            paragraphs.append(CitedParagraph(plain(text_of(paragraph.get("heading")), LONGEST_HEADING), kept))
     return DigestText(tuple(paragraphs), dropped) if paragraphs else None
 
 
@@ -104,21 +102,21 @@ def bounded(text: str, limit: int) -> str:
 
 def _sentence(raw: Mapping[str, Any], known: Collection[int]) -> CitedSentence:
     numbers = [one for one in _list(raw.get("sources")) if type(one) is int and one in known]
-    text = plain(_CITED.sub("", _text(raw.get("text"))), LONGEST_SENTENCE)
+    text = plain(_CITED.sub("", text_of(raw.get("text"))), LONGEST_SENTENCE)
     return CitedSentence(text, tuple(dict.fromkeys(numbers))[:MOST_SOURCES])
 
 
-def _json(answer: str) -> Mapping[str, Any]:
+def json_object(answer: str) -> Mapping[str, Any]:
     """Empty for what is no JSON object."""
     text = _THINKING.sub("", answer, count=1)
     fenced = _CODE_FENCE.match(text)
     try:
-        return _mapping(orjson.loads(fenced[1] if fenced else text))
+        return mapping(orjson.loads(fenced[1] if fenced else text))
     except ValueError:
         return {}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -126,5 +124,5 @@ def _list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""

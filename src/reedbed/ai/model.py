@@ -15,6 +15,7 @@ class Prompt:
     schema_name: str
     schema: Mapping[str, Any]
     most_tokens: int
+    temperature: float = 0.3
 
     @property
     def estimate(self) -> int:

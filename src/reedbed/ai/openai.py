@@ -23,7 +23,6 @@ PRESETS: Mapping[str, str] = {
     "vllm": "http://127.0.0.1:8000/v1",
 }
 MOST_BYTES = 1_000_000
-TEMPERATURE = 0.3
 _NO_SUCH_FORMAT = ("response_format", "json_schema", "structured output")
 
 
@@ -87,7 +86,7 @@ class OpenAiModel:
                     {"role": "system", "content": prompt.instructions},
                     {"role": "user", "content": prompt.material},
                 ],
-                "temperature": TEMPERATURE,
+                "temperature": prompt.temperature,
                 "max_tokens": prompt.most_tokens,
                 "response_format": form,
             }

@@ -1,0 +1,193 @@
+"""Framing: how the wording of an entry pushes its reader, as a model reads it. No check of facts."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.summaries import Variant
+from reedbed.domain.texts import storable
+from reedbed.domain.times import Instant
+from reedbed.domain.urls import root_domain
+
+SCORES: Final = ("framing", "clickbait", "persuasive", "hyper_stimulus", "speculative")
+"""In the order in which they are always shown."""
+CATEGORIES: Final = (
+    "politics",
+    "world",
+    "business",
+    "sport",
+    "culture",
+    "technology",
+    "health",
+    "finance",
+    "science",
+    "environment",
+    "travel",
+    "lifestyle",
+    "games",
+    "history",
+    "opinion",
+    "other",
+)
+OTHER: Final = "other"
+KIND: Final = "framing"
+PROMPT_VERSION: Final = 1
+
+REASON_WORDS: Final = 10
+OVERALL_WORDS: Final = 20
+CORRECTION_WORDS: Final = 15
+LONGEST_QUOTE: Final = 300
+SHORTEST_QUOTE: Final = 3
+LONGEST_PROMPT: Final = 2_000
+MIXED: Final = 0.34
+LOUD: Final = 0.67
+
+Band = Literal["calm", "mixed", "loud"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    name: str
+    value: float
+    reason: str
+    quote: str = ""
+    """The passage that earned it, word for word; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    title: str
+    title_reason: str
+    description: str
+    description_reason: str
+    text: str
+    """What happened, calmly; paragraphs apart by an empty line."""
+    category: str
+    scores: tuple[Score, ...]
+    overall: Score
+    model: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisState:
+    status: Literal["ready", "pending", "failed", "none"]
+    """`none`: nobody has asked for it."""
+    analysis: Analysis | None = None
+    """Of an earlier reading, while another is under way."""
+    error: str | None = None
+    outdated: bool = False
+    """The entry, the model or the feed's prompt is another one now."""
+    made_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFraming:
+    """The operator's settings of a feed."""
+
+    deframe: bool = False
+    root_domain: str | None = None
+    enforce_domain: bool = True
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A span of an outlet's articles."""
+
+    since: Instant
+    overall: float
+    articles: int
+
+
+def band_of(value: float) -> Band:
+    if value < MIXED:
+        return "calm"
+    return "mixed" if value < LOUD else "loud"
+
+
+def variant_for(model: str, language: str, prompt: str | None) -> Variant:
+    """Texts with one prompt, language and model are read once, in however many feeds they stand."""
+    kind = KIND if not prompt else f"{KIND}-{hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
+    return Variant(model, language, kind, PROMPT_VERSION)
+
+
+def is_framing(variant_name: str) -> bool:
+    return variant_name.startswith(KIND)
+
+
+def text_hash(title: str, content_hash: str) -> str:
+    """The title is read as well, so another title is another text."""
+    return hashlib.sha256(f"{title}\n{content_hash}".encode("utf-8", "replace")).hexdigest()
+
+
+def url_hash(normalized_url: str | None) -> str | None:
+    return None if normalized_url is None else hashlib.sha256(normalized_url.encode()).hexdigest()
+
+
+def is_on_domain(item_url: str | None, feed_url: str, own_domain: str | None) -> bool:
+    """`feeds.` and `www.` of one outlet are one domain, and so is the one the operator has set."""
+    if item_url is None:
+        return True
+    domain = root_domain(item_url)
+    return domain is not None and domain in (root_domain(feed_url), own_domain)
+
+
+def found_quote(quote: str, words: str) -> str:
+    """The quote if it stands in these words (see `comparable`), else nothing."""
+    tidy = " ".join(quote.split()).strip("\"'“”„‘’«»… ")
+    if not SHORTEST_QUOTE <= len(tidy) <= LONGEST_QUOTE:
+        return ""
+    return tidy if comparable(tidy) in words else ""
+
+
+def comparable(text: str) -> str:
+    """Models straighten quotes and dashes; that alone makes no other text."""
+    return " ".join(text.translate(_STRAIGHT).casefold().split())
+
+
+def first_words(text: str, most: int) -> str:
+    words = text.split()
+    return " ".join(words[:most]).rstrip(",;:") + "…" if len(words) > most else " ".join(words)
+
+
+def fair(queues: Iterable[Sequence[tuple[str, T]]], most: int) -> list[T]:
+    """One of each queue in turn, so that none crowds the others out; what has the same key comes once."""
+    taken: dict[str, T] = {}
+    waiting = [iter(queue) for queue in queues]
+    while waiting and len(taken) < most:
+        still = list(waiting)
+        for queue in still:
+            found = next((pair for pair in queue if pair[0] not in taken), None)
+            if found is None:
+                waiting.remove(queue)
+            elif len(taken) < most:
+                taken[found[0]] = found[1]
+    return list(taken.values())
+
+
+def check_prompt(text: str | None) -> str | None:
+    tidy = storable(text or "").strip()
+    if len(tidy) > LONGEST_PROMPT:
+        raise Invalid(f"A prompt has at most {LONGEST_PROMPT} characters.", field="prompt")
+    return tidy or None
+
+
+def check_root_domain(text: str) -> str:
+    """A host name as people write it: without scheme, path or port."""
+    tidy = text.strip().lower().rstrip(".")
+    if not _HOST.fullmatch(tidy):
+        raise Invalid("A root domain is a name such as example.org.", field="root_domain")
+    return tidy
+
+
+_STRAIGHT = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-"}
+)
+_HOST = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+)
