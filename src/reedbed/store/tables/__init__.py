@@ -25,6 +25,7 @@ from reedbed.store.tables.mail import (
     mail_senders,
 )
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
+from reedbed.store.tables.processes import processes
 from reedbed.store.tables.program import app_settings, jobs, leases
 from reedbed.store.tables.pushes import push_devices
 from reedbed.store.tables.reading import (
@@ -96,6 +97,7 @@ __all__ = [
     "mail_senders",
     "metadata",
     "parked_unread",
+    "processes",
     "published_feeds",
     "push_devices",
     "read_history",
