@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reedbed.ai.sentences import sentences
-from reedbed.ai.small_words import LEANING, LEANING_EAST, NO_PROSE, SMALL
 from reedbed.domain.folding import CJK
+from reedbed.domain.small_words import LEANING, LEANING_EAST, NO_PROSE, SMALL
 
 MOST_SENTENCES = 3
 LONGEST_TEXT = 700
