@@ -24,6 +24,7 @@ NOUNS = {
     "icon_id": "blobs",
     "invite_id": "mail_links",
     "published_id": "published_feeds",
+    "device_id": "push_devices",
     "undo_id": "undo_steps",
     "entry_id": "entries",
     "search_id": "searches",

@@ -18,4 +18,5 @@ import "./js/positions.js";
 import "./js/highlights.js";
 import "./js/share.js";
 import "./js/managing.js";
+import "./js/pushes.js";
 import "./js/offline.js";

@@ -21,6 +21,7 @@ from reedbed.api import (
     opml,
     published,
     published_feeds,
+    pushes,
     rules,
     searches,
     status,
@@ -59,6 +60,7 @@ PARTS = (
     searches,
     published_feeds,
     published,
+    pushes,
     export,
     members,
 )

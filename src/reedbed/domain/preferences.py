@@ -49,6 +49,8 @@ class Preferences:
     """New entries get their summaries before they are opened."""
     auto_summary_words: int = 200
     """Only those with at least so many words."""
+    push_digests: bool = False
+    """Browsers that asked for notes are told when a digest is written."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:

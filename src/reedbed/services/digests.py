@@ -30,12 +30,15 @@ from reedbed.domain.digests import (
 )
 from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
+from reedbed.domain.pushes import digest_note
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.times import MINUTE, SECOND
 from reedbed.services.ai_gate import Closed, Permit, enter, find_door, settle
 from reedbed.services.digest_letters import send_digest
 from reedbed.services.digest_material import find_entries, gather
 from reedbed.services.jobs import Done, Later, note_progress
+from reedbed.services.preferences import preferences_of
+from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.services.writers import variant_for
 from reedbed.store import ai_state, digests, events, jobs, users
@@ -146,8 +149,16 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
             now=now,
         )
         await events.note(tx, now, "summary_generated", user.id, {"article_count": len(rows)})
-    if job.payload.get("mail"):
-        await send_digest(runtime, user, await get_digest(runtime, user.id, digest.id))
+    await _send_out(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
+
+
+async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
+    written = await get_digest(runtime, user.id, digest_id)
+    if preferences_of(user).push_digests:
+        async with runtime.db.write() as tx:
+            await leave_note(tx, user.id, digest_note(written), runtime.now())
+    if mail:
+        await send_digest(runtime, user, written)
 
 
 async def _by_model(

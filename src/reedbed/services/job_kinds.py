@@ -7,6 +7,7 @@ from reedbed.services import (
     digests,
     full_articles,
     mail,
+    pushes,
     refresh_progress,
     rule_actions,
     rule_notices,
@@ -21,4 +22,6 @@ HANDLERS: Mapping[str, Handler] = {
     arrival.RULES_JOB: rule_runs.run_rules,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
     digests.JOB_KIND: digests.write_digest,
+    pushes.NEWS_JOB: pushes.tell_news,
+    pushes.NOTE_JOB: pushes.send_note,
 }

@@ -8,9 +8,10 @@ from reedbed.domain.hints import Hint
 from reedbed.services.arrival import decide_on_arrival
 from reedbed.services.feed_moves import adopt_address
 from reedbed.services.findings import Finding, Stored
+from reedbed.services.pushes import leave_news
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
-from reedbed.store import entry_writes, feed_history, feeds, fetch_state, search
+from reedbed.store import entry_writes, feed_history, feeds, fetch_state, search, websub
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 
@@ -42,11 +43,14 @@ async def _write(
     new = await _insert(tx, findings)
     changed = await _rewrite(tx, findings)
     await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
-    states = [(each.due.id, _state(each, new.get(each.due.id, ()))) for each in findings]
-    await fetch_state.write(tx, runtime.name, states)
+    await _write_states(tx, runtime, findings, new)
     await feed_history.add(tx, [each.tally for each in findings])
+    # What a feed held before anybody here followed it is no news to be told of.
+    first = {each.due.id for each in findings if each.due.first_fetch}
     for feed_id, rows in new.items():
-        await decide_on_arrival(tx, feed_id, rows, runtime.now(), forecast)
+        reached = await decide_on_arrival(tx, feed_id, rows, runtime.now(), forecast)
+        if feed_id not in first:
+            await leave_news(tx, feed_id, [id_ for id_, _ in rows], reached, runtime.now())
     stored = {
         each.due.id: Stored(
             [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id
@@ -58,6 +62,18 @@ async def _write(
             move = await adopt_address(tx, each.due, each.moved_to)
             stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
     return stored
+
+
+async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[Finding], new: NewRows) -> None:
+    states = [(each, _state(each, new.get(each.due.id, ()))) for each in findings]
+    await fetch_state.write(tx, runtime.name, [(each.due.id, to) for each, to in states if not each.pushed])
+    pushed = [(each.due.id, to) for each, to in states if each.pushed]
+    if pushed:
+        await fetch_state.write_pushed(tx, runtime.name, pushed)
+    for each in findings:
+        checked = each.due.state.last_checked_at
+        if each.due.id in new and not each.pushed and each.due.hub_was_watched and checked is not None:
+            await websub.note_missed(tx, each.due.id, len(new[each.due.id]), checked, runtime.now())
 
 
 async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:

@@ -1,4 +1,4 @@
-"""Notices of rules: a worker tells the open pages, then sends a mail or calls a webhook."""
+"""Notices of rules: a worker tells the open pages, then sends a mail, pushes a note or calls a webhook."""
 
 import orjson
 import structlog
@@ -7,11 +7,13 @@ from reedbed.domain.fetching import Failed
 from reedbed.domain.hints import Hint
 from reedbed.domain.letters import NotSent
 from reedbed.domain.limits import Allowance
+from reedbed.domain.pushes import rule_note
 from reedbed.domain.rule_letters import NoticedEntry, RuleNotice, notice_json, notice_letter
 from reedbed.domain.rules import Channel
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Millis
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.services.jobs import Done, Later
+from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.store import entry_texts, rules, users
 from reedbed.store.jobs import Job
@@ -35,6 +37,8 @@ async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
         sent = await _pace(runtime, job.user_id) or await _mail(runtime, job, notice)
     elif channel is Channel.WEBHOOK:
         sent = await _pace(runtime, job.user_id) or await _call(runtime, job, notice)
+    elif channel is Channel.PUSH:
+        sent = await _push(runtime, job.user_id, notice)
     else:
         sent = Done({"shown": "page"})
     if isinstance(sent, Done):
@@ -70,6 +74,11 @@ async def _mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
     if not isinstance(posted, NotSent):
         return Done({"sent": "mail"})
     return _again(runtime, job, posted.reason) if posted.try_again else _given_up(job, posted.reason)
+
+
+async def _push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
+    async with runtime.db.write() as tx:
+        return Done({"devices": await leave_note(tx, user_id, rule_note(notice), runtime.now())})
 
 
 async def _call(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:

@@ -31,6 +31,17 @@ _LAST_CHECK = Statement(
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
 )
 
+_NOTIFYING = Statement(
+    select(subscriptions.c.id, _title)
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.notify,
+    )
+    .order_by(func.lower(_title), subscriptions.c.id)
+)
+
 
 async def feeds_of(tx: Tx, user_id: int) -> list[ShelfFeed]:
     return [ShelfFeed(*row) for row in await tx.all(_SHELF, {"user_id": user_id})]
@@ -39,3 +50,8 @@ async def feeds_of(tx: Tx, user_id: int) -> list[ShelfFeed]:
 async def last_check(tx: Tx, user_id: int) -> int | None:
     """When any of the user's feeds was last looked at."""
     return await tx.value(_LAST_CHECK, {"user_id": user_id})
+
+
+async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
+    """The subscriptions whose news the user wants to be told, with their names."""
+    return [(row[0], row[1]) for row in await tx.all(_NOTIFYING, {"user_id": user_id})]

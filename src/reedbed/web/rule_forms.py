@@ -159,6 +159,7 @@ def _action_names() -> dict[str, str]:
         ActionKind.TAG: translate("Put the tag on it"),
         ActionKind.MUTE: translate("Mute it: out of sight, no further rules"),
         f"{NOTIFY}{Channel.PAGE}": translate("Tell me on the page"),
+        f"{NOTIFY}{Channel.PUSH}": translate("Tell my devices"),
         f"{NOTIFY}{Channel.MAIL}": translate("Tell me by mail"),
         f"{NOTIFY}{Channel.WEBHOOK}": translate("Call the address"),
     }

@@ -38,6 +38,7 @@ def _titles() -> dict[str, str]:
         "reading": translate("Reading"),
         "account": translate("Account"),
         "devices": translate("Devices and apps"),
+        "notifications": translate("Notifications"),
         "tokens": translate("API tokens"),
         "published": translate("Published feeds"),
         "data": translate("Your data"),

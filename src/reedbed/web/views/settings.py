@@ -122,6 +122,26 @@ class PublishedSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldDevice:
+    id: int
+    name: str
+    reached: str
+    this_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationSettings:
+    devices: tuple[ToldDevice, ...]
+    feeds: tuple[Choice, ...]
+    """Those whose news are told."""
+    digests: bool = False
+
+    @property
+    def this_device(self) -> bool:
+        return any(device.this_one for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
 class NoSettings:
     """A section that only shows."""
 
