@@ -77,7 +77,7 @@ EMPTY_STATES = frozenset(
 """Kept by Google for itself: accepted, and without effect."""
 STATES = EMPTY_STATES | {"reading-list", "read", "unread", "starred"}
 
-_STATE = re.compile(r"user/[^/]*/state/com\.google/([a-z-]+)")
+_STATE = re.compile(r"user/[^/]*/state/com\.google/([a-z-]+)/?")
 _LABEL = re.compile(r"user/[^/]*/label/(.+)", re.DOTALL)
 _ONE_SLASH = re.compile(r"(https?):/(?=[^/])")
 

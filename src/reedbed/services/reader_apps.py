@@ -19,7 +19,7 @@ from reedbed.services.folders import change_folder, create_folder, delete_folder
 from reedbed.services.marking import change_entries, mark, untag_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe, unsubscribe
-from reedbed.services.tags import delete_tag, rename_tag
+from reedbed.services.tags import delete_tag, merge_tag, rename_tag
 from reedbed.store import folders, following, history, tags, undo
 
 RECENTLY = 15 * MINUTE
@@ -109,6 +109,14 @@ async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
         await unsubscribe(runtime, user_id, known.subscription_id)
 
 
+async def left_feed(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
+    """The address of a feed this user followed once; empty for any other."""
+    if feed_id is None:
+        return ""
+    async with runtime.db.read() as tx:
+        return await following.left_address(tx, user_id, feed_id) or ""
+
+
 async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
     """The folder and the tag of this name. A folder keeps its place in the tree."""
     labels = await _labels(runtime, user_id)
@@ -177,10 +185,14 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
 
 
 async def _rename_tag(runtime: Runtime, user_id: int, tag: str, new: str) -> None:
+    """To what another is called already: the two become one, as with folders."""
     tag_id = await _tag_id(runtime, user_id, tag)
     if tag_id is None:
         return
-    await rename_tag(runtime, user_id, tag_id, new)
+    try:
+        await rename_tag(runtime, user_id, tag_id, new)
+    except Conflict:
+        await merge_tag(runtime, user_id, tag_id, new)
 
 
 async def _labels(runtime: Runtime, user_id: int) -> Labels:

@@ -42,6 +42,15 @@ async def rename_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> 
     return renamed
 
 
+async def merge_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> None:
+    """Rename a tag to what another is called: the two become one."""
+    async with runtime.db.write() as tx:
+        into = await tags.id_of(tx, user_id, tag_name(name))
+        if into is not None and into != tag_id:
+            await tags.merge(tx, user_id, tag_id, into)
+    await announce_counts(runtime, user_id)
+
+
 async def delete_tag(runtime: Runtime, user_id: int, tag_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await tags.remove(tx, user_id, tag_id):

@@ -12,7 +12,7 @@ from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import LISTED, entry_row, tags_of, visible, with_states
 from reedbed.store.entry_lists import page
-from reedbed.store.entry_streams import every_id, how_many, ids_page
+from reedbed.store.entry_streams import every_id, how_many, ids_page, length
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, entry_versions
 
@@ -22,6 +22,7 @@ __all__ = [
     "get",
     "how_many",
     "ids_page",
+    "length",
     "page",
     "place",
     "rows_by_ids",

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     FromClause,
+    Select,
     bindparam,
     func,
     or_,
@@ -21,6 +22,7 @@ from sqlalchemy import (
 
 from reedbed.domain.entries import StreamItem, StreamQuery
 from reedbed.domain.paging import Order
+from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, tag_id
@@ -51,6 +53,13 @@ async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
     return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, NO_END))]
 
 
+async def length(tx: Tx, user_id: int, query: StreamQuery) -> tuple[int, Instant | None]:
+    """How many entries a stream has, and when the newest of them arrived."""
+    row = await tx.one(_LENGTH(_shape(query)), _params(user_id, query, NO_END))
+    assert row is not None
+    return row[0], row[1]
+
+
 async def how_many(tx: Tx, user_id: int) -> int:
     """Every entry of the feeds this user follows."""
     return await tx.value(_HOW_MANY, {"user_id": user_id})
@@ -78,7 +87,7 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
     }
 
 
-def _stream(shape: _Shape) -> ClauseElement:
+def _stream(shape: _Shape) -> Select[int, int, Instant]:
     source = _source(shape)
     listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
     by = entries.c.id if source is None else source.c.entry_id
@@ -93,6 +102,14 @@ def _stream(shape: _Shape) -> ClauseElement:
 
 
 _STREAM = Shapes(_stream)
+
+
+def _length(shape: _Shape) -> ClauseElement:
+    listed = _stream(shape).subquery()
+    return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
+
+
+_LENGTH = Shapes(_length)
 
 
 def _source(shape: _Shape) -> FromClause | None:

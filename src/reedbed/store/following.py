@@ -60,6 +60,15 @@ _NEWEST_TAGGED = Statement(
     .where(tags.c.user_id == _USER)
     .group_by(tags.c.name)
 )
+_LEFT = Statement(
+    select(_asked_url)
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == _USER,
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_not(None),
+    )
+)
 _LAST_CHECK = Statement(
     select(func.max(feed_fetch_state.c.last_checked_at))
     .join_from(subscriptions, feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id)
@@ -89,6 +98,11 @@ async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]
 async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
     """When the newest entry of each tag arrived."""
     return {row[0]: row[1] for row in await tx.all(_NEWEST_TAGGED, {"user_id": user_id})}
+
+
+async def left_address(tx: Tx, user_id: int, feed_id: int) -> str | None:
+    """As this user asked for it; None for a feed that is followed or never was."""
+    return await tx.value(_LEFT, {"user_id": user_id, "feed_id": feed_id})
 
 
 async def last_check(tx: Tx, user_id: int) -> Instant | None:

@@ -45,17 +45,14 @@ _IDS = Statement(
     select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
 )
 _COUNT = Statement(select(func.count()).select_from(tags).where(tags.c.user_id == _USER))
-_OTHER = tags.alias("other")
+_CLAIM = Statement(
+    insert(tags)
+    .values(user_id=_USER, name=bindparam("name"), created_at=0)
+    .on_conflict_do_nothing()
+    .returning(tags.c.id)
+)
 _RENAME = Statement(
-    update(tags)
-    .where(
-        tags.c.user_id == _USER,
-        tags.c.id == bindparam("id"),
-        ~select(_OTHER.c.id)
-        .where(_OTHER.c.user_id == _USER, _OTHER.c.name == bindparam("name"), _OTHER.c.id != bindparam("id"))
-        .exists(),
-    )
-    .values(name=bindparam("name"))
+    update(tags).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")).values(name=bindparam("name"))
 )
 _NAME = Statement(select(tags.c.name).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
 _REMOVE = Statement(delete(tags).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
@@ -69,6 +66,19 @@ _PUT = Statement(
             among(entries.c.id, "ids"),
             visible(),
         ),
+    )
+    .on_conflict_do_nothing()
+)
+_PUT_ALL = Statement(
+    insert(entry_tags)
+    .from_select(
+        ["user_id", "tag_id", "sort_at", "entry_id"],
+        select(
+            entry_tags.c.user_id,
+            bindparam("into", type_=BigInteger),
+            entry_tags.c.sort_at,
+            entry_tags.c.entry_id,
+        ).where(entry_tags.c.user_id == _USER, entry_tags.c.tag_id == bindparam("id")),
     )
     .on_conflict_do_nothing()
 )
@@ -114,8 +124,22 @@ async def name_of(tx: Tx, user_id: int, tag_id: int) -> str | None:
 
 
 async def rename(tx: Tx, user_id: int, tag_id: int, name: str) -> bool:
-    """False when another tag has this name."""
+    """False when another tag has this name.
+
+    The name is taken by a row that goes again: whoever wants it at the same moment waits for us, where the
+    update alone would fail.
+    """
+    claimed = await tx.value(_CLAIM, {"user_id": user_id, "name": name})
+    if claimed is None:
+        return await name_of(tx, user_id, tag_id) == name
+    await remove(tx, user_id, claimed)
     return await tx.run(_RENAME, {"user_id": user_id, "id": tag_id, "name": name}) == 1
+
+
+async def merge(tx: Tx, user_id: int, tag_id: int, into: int) -> None:
+    """Entries of the one get the other; the one goes."""
+    await tx.run(_PUT_ALL, {"user_id": user_id, "id": tag_id, "into": into})
+    await remove(tx, user_id, tag_id)
 
 
 async def remove(tx: Tx, user_id: int, tag_id: int) -> bool:

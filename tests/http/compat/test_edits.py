@@ -123,6 +123,16 @@ async def test_mark_all_knows_labels_and_stars(shelf: Shelf) -> None:
     assert len(await shelf.unread_titles()) == 3
 
 
+async def test_mark_all_takes_several_streams_or_none(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    news, tech = (f"feed/{shelf.feeds[name]}" for name in ("news", "tech"))
+    assert (await app.post("mark-all-as-read", s=[news, "feed/999999"])).status_code == 400
+    assert (await app.post("mark-all-as-read")).status_code == 400
+    assert len(await shelf.unread_titles()) == 5
+    assert (await app.post("mark-all-as-read", s=[news, tech])).text == "OK"
+    assert await shelf.unread_titles() == set()
+
+
 async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more")
@@ -186,6 +196,15 @@ async def test_unsubscribing_is_ok_also_the_second_time(shelf: Shelf) -> None:
     assert await app.read("subscription/list") == {"subscriptions": []}
 
 
+async def test_a_feed_that_was_left_is_followed_again_by_its_number(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    news = f"feed/{shelf.feeds['news']}"
+    await app.post("subscription/edit", ac="unsubscribe", s=news)
+    assert (await app.post("subscription/edit", ac="subscribe", s=news)).text == "OK"
+    assert news in [one["id"] for one in (await app.read("subscription/list"))["subscriptions"]]
+    assert (await app.post("subscription/edit", ac="subscribe", s="feed/999999")).status_code == 400
+
+
 async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     page, empty = shelf.site.page("/home", feeds=("more",)), shelf.site.page("/empty", feeds=())
@@ -237,6 +256,17 @@ async def test_renaming_to_a_folder_that_exists_puts_the_feeds_there(shelf: Shel
     answer = await app.post("rename-tag", s="user/-/label/News", dest="user/-/label/Tech")
     assert answer.text == "OK"
     assert len(await app.ids(s="user/-/label/Tech")) == 5
+
+
+async def test_a_tag_renamed_to_another_becomes_one_with_it(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    one, two = await shelf.id_of("One"), await shelf.id_of("Two")
+    await app.post("edit-tag", i=[one, two], a="user/-/label/Old")
+    await app.post("edit-tag", i=one, a="user/-/label/New")
+    answer = await app.post("rename-tag", s="user/-/label/Old", dest="user/-/label/New")
+    assert answer.text == "OK"
+    assert await app.ids(s="user/-/label/New") == sorted([one, two], reverse=True)
+    assert "user/-/label/Old" not in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]
 
 
 async def test_a_disabled_label_leaves_feeds_and_entries(shelf: Shelf) -> None:

@@ -79,9 +79,27 @@ async def test_icons_come_without_data_and_match_their_feeds(shelf: Shelf) -> No
     )
     await shelf.crawl.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
     answer = await shelf.fever("feeds&favicons")
-    (icon,) = answer["favicons"]
+    none, icon = answer["favicons"]
+    assert (none["id"], none["data"].startswith("image/png;base64,")) == (0, True)
     assert icon["data"] == "image/png;base64,cGljdHVyZQ=="
     assert {feed["favicon_id"] for feed in answer["feeds"]} == {icon["id"]}
+
+
+async def test_a_feed_without_an_icon_has_one_to_look_up(shelf: Shelf) -> None:
+    answer = await shelf.fever("feeds&favicons")
+    assert {feed["favicon_id"] for feed in answer["feeds"]} <= {icon["id"] for icon in answer["favicons"]}
+
+
+async def test_what_was_saved_stays_readable_after_its_feed_was_left(shelf: Shelf) -> None:
+    one = await shelf.id_of("One")
+    await shelf.fever("", mark="item", id=str(one), **{"as": "saved"})
+    app = await shelf.speak()
+    await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{shelf.feeds['news']}")
+    assert (await shelf.fever("saved_item_ids"))["saved_item_ids"] == str(one)
+    (item,) = (await shelf.fever(f"items&with_ids={one}"))["items"]
+    assert (item["title"], item["is_saved"]) == ("One", 1)
+    (item,) = (await app.post("stream/items/contents", i=str(one))).json()["items"]
+    assert item["origin"]["title"] == "Feed news"
 
 
 async def test_an_item_has_numbers_and_text(shelf: Shelf) -> None:

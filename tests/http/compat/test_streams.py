@@ -185,6 +185,18 @@ async def test_the_ids_say_their_feed_and_moment_as_text(shelf: Shelf) -> None:
     }
 
 
+async def test_the_length_of_a_stream_is_told_in_plain_text(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    await app.post("edit-tag", i=await shelf.id_of("One"), a=READ)
+    for params, length in (({"s": READING_LIST}, "5"), ({"s": READING_LIST, "xt": READ}, "4")):
+        assert (await app.get("stream/items/count", **params)).text == length
+    assert (await app.get("stream/items/count", s=KEPT_UNREAD)).text == "0"
+    dated = (await app.get("stream/items/count", s=READ, a="true")).text
+    assert dated.startswith("1#")
+    assert dated[-4:].isdigit()
+    assert (await app.get("stream/items/count", s="user/-/label/Nobody")).status_code == 400
+
+
 async def test_news_plus_is_spared_an_empty_list(shelf: Shelf) -> None:
     app = await shelf.speak()
     answer = await app.read("stream/items/ids", s=STARRED, client="newsplus")

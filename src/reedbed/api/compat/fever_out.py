@@ -9,6 +9,10 @@ from reedbed.domain.entries import Entry
 from reedbed.domain.following import Followed, Origin
 from reedbed.domain.reader_labels import Labels
 
+NO_ICON_ID = 0
+_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII="
+"""Nothing to see: an app looks up the icon of every feed, also of those that have none."""
+
 
 def groups(labels: Labels) -> list[dict[str, Any]]:
     return [{"id": folder_id, "title": label} for folder_id, label in labels.folders.items()]
@@ -26,7 +30,7 @@ def feeds(followed: Sequence[Followed]) -> list[dict[str, Any]]:
     return [
         {
             "id": one.feed_id,
-            "favicon_id": one.icon_id or 0,
+            "favicon_id": one.icon_id or NO_ICON_ID,
             "title": one.title,
             "url": one.asked_url,
             "site_url": one.site_url or one.url,
@@ -39,7 +43,8 @@ def feeds(followed: Sequence[Followed]) -> list[dict[str, Any]]:
 
 def favicons(icons: Sequence[tuple[int, str, bytes]]) -> list[dict[str, Any]]:
     """The beginning of a data address without `data:`, as Fever has it."""
-    return [
+    none = {"id": NO_ICON_ID, "data": f"image/png;base64,{_PIXEL}"}
+    return [none] + [
         {"id": icon_id, "data": f"{media_type};base64,{b64encode(data).decode('ascii')}"}
         for icon_id, media_type, data in icons
     ]

@@ -58,6 +58,7 @@ READS: dict[str, Handler] = {
     "tag/list": greader_lists.tag_list,
     "unread-count": greader_lists.unread_count,
     "stream/items/ids": greader_contents.item_ids,
+    "stream/items/count": greader_contents.item_count,
     "stream/items/contents": greader_contents.item_contents,
     "preference/list": _stub("prefs", []),
     "preference/stream/list": _stub("streamprefs", {}),
@@ -78,6 +79,8 @@ CONDITIONAL = frozenset({"subscription/list", "tag/list", "unread-count", "strea
 WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
 
 
+# A base address with a slash at its end puts two in front.
+@router.api_route("//{rest:path}", methods=METHODS)
 @router.api_route("/accounts", methods=METHODS)
 @router.api_route("/accounts/{rest:path}", methods=METHODS)
 @router.api_route("/reader", methods=METHODS)

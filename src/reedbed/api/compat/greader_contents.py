@@ -1,11 +1,12 @@
 """Streams of Google Reader: the ids in them, and the items themselves."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import Response
 
-from reedbed.api.compat.answers import json
+from reedbed.api.compat.answers import json, text
 from reedbed.api.compat.calls import Call
 from reedbed.api.compat.greader_items import items, microseconds, read_contents, seconds
 from reedbed.api.compat.greader_streams import Asked, read_stream
@@ -19,6 +20,7 @@ from reedbed.domain.reader_ids import (
     parse_item_id,
     stream_name,
 )
+from reedbed.domain.times import SECOND
 from reedbed.store import entries
 from reedbed.store.database import Tx
 
@@ -44,6 +46,16 @@ async def item_ids(call: Call) -> Response:
         # News+ cannot read an empty list.
         refs = [{"id": "0", "directStreamIds": [], "timestampUsec": "0"}]
     return json({"itemRefs": refs, **continuation})
+
+
+async def item_count(call: Call) -> Response:
+    """A number in plain text; with `a=true` the day of the newest entry after it."""
+    async with call.runtime.db.read() as tx:
+        asked = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
+        count, newest = await entries.length(tx, call.user_id, asked.query) if asked.query else (0, None)
+    if call.params.one("a") != "true" or newest is None:
+        return text(str(count))
+    return text(f"{count}#{datetime.fromtimestamp(newest / SECOND, UTC):%B %d, %Y}")
 
 
 async def item_contents(call: Call) -> Response:
@@ -72,7 +84,7 @@ def item_ids_of(params: Params) -> list[int]:
     given = params.all("i")
     if not given:
         raise Invalid("No item was named.", field="i")
-    return list(dict.fromkeys(id for text in given if (id := parse_item_id(text)) is not None))
+    return list(dict.fromkeys(id for named in given if (id := parse_item_id(named)) is not None))
 
 
 async def _page(
@@ -89,10 +101,10 @@ async def _page(
 
 
 def _count(params: Params, most: int) -> int:
-    text = params.one("n").strip()
-    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) == 0:
+    wish = params.one("n").strip()
+    if not wish.isascii() or not wish.isdigit() or len(wish) > 18 or int(wish) == 0:
         return DEFAULT_COUNT
-    return min(int(text), most)
+    return min(int(wish), most)
 
 
 def _stream(

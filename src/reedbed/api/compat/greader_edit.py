@@ -26,6 +26,7 @@ from reedbed.services.reader_apps import (
     edit_entries,
     follow,
     leave,
+    left_feed,
     mark_arrived,
     remove_labels,
     rename_label,
@@ -45,12 +46,21 @@ async def edit_tag(call: Call) -> Response:
 async def mark_all_as_read(call: Call) -> Response:
     now = call.runtime.now()
     until = parse_mark_until(call.params.one("ts"), now)
-    async with call.runtime.db.read() as tx:
-        target = await Directory(tx, call.user_id).find(call.params.one("s"))
-    if target is None or target.state == "read":
-        raise Invalid("There is no such stream to mark.", field="s")
-    await mark_arrived(call.runtime, call.user_id, _selections(target), None if until >= now else until)
+    chosen = [selection for target in await _to_mark(call) for selection in _selections(target)]
+    await mark_arrived(call.runtime, call.user_id, chosen, None if until >= now else until)
     return ok()
+
+
+async def _to_mark(call: Call) -> list[Target]:
+    """Every stream named; one that nobody knows refuses the call before anything is marked."""
+    named = dict.fromkeys(call.params.all("s")[:MOST_FEEDS]) or [""]
+    async with call.runtime.db.read() as tx:
+        directory = Directory(tx, call.user_id)
+        found = [await directory.find(text) for text in named]
+    known = [target for target in found if target is not None and target.state != "read"]
+    if len(known) < len(found):
+        raise Invalid("There is no such stream to mark.", field="s")
+    return known
 
 
 def _selections(target: Target) -> list[Selection]:
@@ -97,8 +107,10 @@ async def _edit_one(call: Call, text: str, placing: Placing) -> None:
 
 
 async def _subscribe(call: Call, stream: FeedStream, text: str, placing: Placing) -> None:
-    if stream.url:
-        await follow(call.runtime, call.user_id, stream.url, placing)
+    """By number only what is followed, or was: an app that takes an unsubscription back."""
+    url = stream.url or await left_feed(call.runtime, call.user_id, stream.feed_id)
+    if url:
+        await follow(call.runtime, call.user_id, url, placing)
     else:
         await _arrange(call, text, placing)
 
