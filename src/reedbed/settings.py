@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     fetch_max_bytes: int = Field(10 * 1024 * 1024, ge=1024)
     host_delay: float = Field(1.0, ge=0, le=3600)
     contact_url: str = ""
+    websub: Literal["auto", "on", "off"] = "auto"
 
     # mail out
     smtp_host: str = ""

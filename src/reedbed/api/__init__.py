@@ -31,6 +31,7 @@ from reedbed.api import (
     tokens,
     undo,
     users,
+    websub,
 )
 from reedbed.api.openapi import describe
 from reedbed.http.limits import count_request
@@ -48,6 +49,7 @@ PARTS = (
     feeds,
     folders,
     subscriptions,
+    websub,
     opml,
     entries,
     full_articles,
@@ -70,5 +72,6 @@ def register(app: FastAPI) -> None:
     """Put the API's doors on the application; each counts the requests of its callers."""
     for part in PARTS:
         app.include_router(part.router, dependencies=[count_request])
+    app.include_router(websub.callbacks)
     compat.register(app)
     describe(app)

@@ -62,6 +62,7 @@ class Terms:
     max_failures: int
     operator: Millis | None = None
     wish: Millis | None = None
+    pushed: bool = False
 
 
 def after_unchanged(
@@ -146,7 +147,9 @@ def habits(state: FetchState, terms: Terms) -> Habits:
     """Three evenly spaced publications say all that the schedule asks of a feed's history."""
     newest, gap = state.newest_entry_at, state.average_gap
     times = () if newest is None or gap is None else (newest, newest - gap, newest - 2 * gap)
-    return Habits(times=times, rhythm=state.rhythm, operator=terms.operator, wish=terms.wish)
+    return Habits(
+        times=times, rhythm=state.rhythm, operator=terms.operator, wish=terms.wish, pushed=terms.pushed
+    )
 
 
 def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Millis | None]:

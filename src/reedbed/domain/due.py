@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.fetching import FetchRequest
-from reedbed.domain.times import Millis
+from reedbed.domain.times import Instant, Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,26 @@ class DueFeed:
     wish: Millis | None = None
     """The shortest interval a subscriber asked for."""
     urgent: bool = False
+    pushed_since: Instant | None = None
+    """Set: a hub sends this feed's news."""
+    push_misses: int = 0
+    """How often in a row a check found what the hub should have sent."""
     about: About = field(default=About())
     state: FetchState = field(default=FetchState())
 
     @property
     def first_fetch(self) -> bool:
         return self.state.last_success_at is None and self.state.newest_entry_id == 0
+
+    @property
+    def relies_on_push(self) -> bool:
+        return self.pushed_since is not None and self.push_misses == 0
+
+    @property
+    def hub_was_watched(self) -> bool:
+        """Whether its hub should have sent whatever appeared since the last check."""
+        checked = self.state.last_checked_at
+        return self.pushed_since is not None and checked is not None and checked >= self.pushed_since
 
     def request(self) -> FetchRequest:
         return FetchRequest(

@@ -3,13 +3,14 @@
     after a success   max(interval, Retry-After, freshness)
     after a failure   max(interval, Retry-After, base * 1.8 ** failures)
 
-`interval` is what the operator set for the feed, else the shortest wish of its subscribers, else half the gap
-between its own entries, else the base (`FETCH_INTERVAL`). The cap ends every delay; none is under a minute.
+`interval` is what the operator set for the feed, else a day while a hub sends its news by itself, else the
+shortest wish of its subscribers, else half the gap between its own entries, else the base (`FETCH_INTERVAL`).
+The cap ends every delay; none is under a minute.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -20,6 +21,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_
 GROWTH = 1.8
 JITTER = 0.1
 SHORTEST: Millis = MINUTE
+PUSHED: Millis = DAY
 
 _RECENT = 20
 _QUIET_SHARE = 10
@@ -31,6 +33,7 @@ class Rule(StrEnum):
 
     BASE = "base"
     OPERATOR = "operator"
+    PUSH = "push"
     WISH = "wish"
     RHYTHM = "rhythm"
     BUSY = "busy"
@@ -68,6 +71,8 @@ class Habits:
     """The interval set for the feed itself: it may leave `least` and `most`."""
     wish: Millis | None = None
     """The shortest interval a subscriber asked for."""
+    pushed: bool = False
+    """A hub sends its news: checks only make sure that none was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def next_check_after_success(
     interval = ordinary_interval(now, habits, bounds)
     promised = _longest(_retry_after(now, hints), _freshness(now, hints))
     check = _settle(now, _longest(interval, promised), promised.span, jitter, bounds)
-    by_itself = habits.operator is None and habits.wish is None
+    by_itself = interval.rule not in (Rule.OPERATOR, Rule.WISH)
     return _outside_skipped_hours(now, check, habits.rhythm, bounds) if by_itself else check
 
 
@@ -107,13 +112,16 @@ def next_check_after_failure(
     """`failures` in a row, this one counted."""
     promised = _retry_after(now, hints)
     backoff = Delay(_backoff(failures, bounds), Rule.BACKOFF)
-    delay = _longest(backoff, promised, ordinary_interval(now, habits, bounds))
+    # A hub may be as broken as the site: what failed is not left alone for a day.
+    delay = _longest(backoff, promised, ordinary_interval(now, replace(habits, pushed=False), bounds))
     return _settle(now, delay, promised.span, jitter, bounds)
 
 
 def ordinary_interval(now: Instant, habits: Habits, bounds: Bounds = DEFAULT_BOUNDS) -> Delay:
     if habits.operator is not None:
         return Delay(max(habits.operator, SHORTEST), Rule.OPERATOR)
+    if habits.pushed:
+        return Delay(PUSHED, Rule.PUSH)
     if habits.wish is not None:
         return Delay(_clamp(habits.wish, bounds.least, bounds.most), Rule.WISH)
     own = _own_interval(now, habits.times, bounds)
@@ -230,6 +238,7 @@ def explain(rule: str, delay: Millis) -> str:
 _REASONS: dict[str, str] = {
     Rule.BASE: "the feed has no history yet",
     Rule.OPERATOR: "the interval was set for this feed",
+    Rule.PUSH: "its hub sends news as they happen",
     Rule.WISH: "a subscriber asked for it",
     Rule.BUSY: "the feed publishes often",
     Rule.SLOW: "the feed publishes rarely",

@@ -11,7 +11,7 @@ from reedbed.http.errors import body_of
 
 BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
-FILE_DOORS = ("opml", "import")
+FILE_DOORS = ("opml", "import", "/websub/")
 
 CONTENT_POLICY = "; ".join(
     (

@@ -20,8 +20,12 @@ class Finding:
     rewrites: Sequence[Rewrite] = ()
     listed: Sequence[int] = ()
     """The known entries that the document still holds."""
+    removed: Sequence[int] | None = None
+    """The keys of entries that were removed and the document still holds; None: no document was read."""
     moved_to: str | None = None
     """Set: the feed is believed to have moved there for good."""
+    pushed: bool = False
+    """It came by itself: the schedule and what is known of the document stay as they are."""
 
     @property
     def quiet(self) -> bool:

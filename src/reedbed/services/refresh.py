@@ -40,7 +40,7 @@ async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) ->
     """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches."""
     started = runtime.now()
     outcome = await runtime.fetcher.fetch(due.request())
-    check = _check(runtime, due, started)
+    check = check_of(runtime, due, started)
     match outcome:
         case NotModified():
             return _note_unchanged(writer, check, outcome)
@@ -74,7 +74,7 @@ async def wake_worker(runtime: Runtime) -> None:
 
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
     """The check of this feed failed by a fault of ours: back off like from any other failure."""
-    return _note_trouble(writer, _check(runtime, due, runtime.now()), _NOT_STORED)
+    return _note_trouble(writer, check_of(runtime, due, runtime.now()), _NOT_STORED)
 
 
 async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:
@@ -95,6 +95,8 @@ async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: 
     except Exception:
         log.exception("a feed could not be stored", feed=check.due.id, url=check.due.url)
         return _note_trouble(writer, check, _NOT_STORED)
+    if finding.about is not None and finding.about.hub_url != check.due.about.hub_url:
+        await runtime.bus.publish(Hint("hub_found"))
     return RefreshReport(check.due.id, "success", len(stored.new), len(stored.changed))
 
 
@@ -120,7 +122,7 @@ def _with_move(finding: Finding) -> Finding:
     return replace(finding, moved_to=finding.state.redirect_url)
 
 
-def _check(runtime: Runtime, due: DueFeed, started: int) -> Check:
+def check_of(runtime: Runtime, due: DueFeed, started: int) -> Check:
     now, policy = runtime.now(), runtime.fetching
     terms = Terms(
         now=now,
@@ -129,5 +131,6 @@ def _check(runtime: Runtime, due: DueFeed, started: int) -> Check:
         max_failures=due.max_failures or policy.max_failures,
         operator=due.interval,
         wish=due.wish,
+        pushed=due.relies_on_push,
     )
     return Check(due, terms, Tally(due.id, hour_of(now), took_ms=now - started))

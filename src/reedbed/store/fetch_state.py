@@ -26,11 +26,11 @@ from reedbed.domain.checks import FetchState
 from reedbed.domain.due import DueFeed
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among
+from reedbed.store.dialect import among, larger
 from reedbed.store.fetch_state_rows import ABOUT_NAMES, STATE_NAMES, due_feed, state_params
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state as state
-from reedbed.store.tables import feeds, subscriptions
+from reedbed.store.tables import feeds, subscriptions, websub_subscriptions
 
 # A claim looks at this many times its limit, so that one host at the head does not hide the others.
 _LOOK_AHEAD = 4
@@ -82,6 +82,15 @@ _following = and_(
     subscriptions.c.unsubscribed_at.is_(None),
     subscriptions.c.paused == false(),
 )
+_push = (
+    select(
+        websub_subscriptions.c.feed_id,
+        websub_subscriptions.c.live_since,
+        websub_subscriptions.c.missed_in_row,
+    )
+    .where(websub_subscriptions.c.state == "active", websub_subscriptions.c.expires_at > bindparam("now"))
+    .subquery("push")
+)
 _DETAILS = Statement(
     select(
         feeds.c.id,
@@ -100,6 +109,8 @@ _DETAILS = Statement(
         .scalar_subquery()
         .label("wish"),
         state.c.urgent,
+        _push.c.live_since,
+        func.coalesce(_push.c.missed_in_row, 0),
         *(feeds.c[name] for name in ABOUT_NAMES),
         *(state.c[name] for name in STATE_NAMES),
         and_(
@@ -113,6 +124,7 @@ _DETAILS = Statement(
         ).label("eligible"),
     )
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+    .outerjoin(_push, _push.c.feed_id == feeds.c.id)
     .where(among(feeds.c.id, "ids"))
 )
 _REST = Statement(
@@ -129,6 +141,41 @@ _WRITE = Statement(
         urgent=false(),
         **{name: bindparam(name) for name in STATE_NAMES},
     )
+)
+_GIVEN_NEWEST_AT = bindparam("newest_entry_at", type_=BigInteger())
+_WRITE_PUSHED = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
+    .values(
+        lease_holder=null(),
+        leased_until=null(),
+        newest_entry_id=larger(state.c.newest_entry_id, bindparam("newest_entry_id")),
+        newest_entry_at=larger(
+            func.coalesce(state.c.newest_entry_at, _GIVEN_NEWEST_AT),
+            func.coalesce(_GIVEN_NEWEST_AT, state.c.newest_entry_at),
+        ),
+        last_changed_at=func.coalesce(
+            bindparam("last_changed_at", type_=BigInteger()), state.c.last_changed_at
+        ),
+    )
+)
+_TAKE = Statement(
+    update(state)
+    .where(
+        state.c.feed_id == bindparam("id"),
+        or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
+    )
+    .values(_lease())
+    .returning(state.c.feed_id)
+)
+_HURRY = Statement(
+    update(state)
+    .where(
+        among(state.c.feed_id, "ids"),
+        state.c.next_check_rule == "push",
+        state.c.next_check_at > bindparam("now"),
+    )
+    .values(next_check_at=bindparam("now"))
 )
 _HELD = Statement(
     select(state.c.feed_id)
@@ -207,7 +254,15 @@ async def claim_due(
             "per_host": per_host,
         },
     )
-    return await _wanted(tx, [row[0] for row in rows])
+    return await _wanted(tx, [row[0] for row in rows], now)
+
+
+async def take(tx: Tx, feed_id: int, holder: str, now: Instant, lease: Millis) -> DueFeed | None:
+    """Lease this feed for news that came by themselves; None while another has it in hand."""
+    if await tx.one(_TAKE, {"id": feed_id, "holder": holder, "now": now, "until": now + lease}) is None:
+        return None
+    row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
+    return None if row is None else due_feed(row)
 
 
 async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
@@ -219,6 +274,16 @@ async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
 async def write(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
     """The state after a check; it ends the lease. A lease that was lost in between changes nothing."""
     await tx.run_each(_WRITE, [state_params(feed_id, holder, after) for feed_id, after in states])
+
+
+async def write_pushed(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
+    """News came by themselves: the lease ends, and the schedule stays as it was."""
+    await tx.run_each(_WRITE_PUSHED, [state_params(feed_id, holder, after) for feed_id, after in states])
+
+
+async def hurry(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
+    """The hub of these feeds is gone: what waited for it is due now."""
+    await tx.run(_HURRY, {"ids": list(feed_ids), "now": now})
 
 
 async def give_back(tx: Tx, holder: str, turns: Sequence[tuple[int, Instant]]) -> None:
@@ -250,10 +315,10 @@ async def unchecked(tx: Tx, feed_ids: Sequence[int], since: Instant, now: Instan
     return await tx.value(_WAITING, {"ids": list(feed_ids), "since": since, "now": now})
 
 
-async def _wanted(tx: Tx, feed_ids: list[int]) -> list[DueFeed]:
+async def _wanted(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
     if not feed_ids:
         return []
-    rows = {row["id"]: row for row in await tx.all(_DETAILS, {"ids": feed_ids})}
+    rows = {row["id"]: row for row in await tx.all(_DETAILS, {"ids": feed_ids, "now": now})}
     unwanted = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
     if unwanted:
         await tx.run(_REST, {"ids": unwanted})

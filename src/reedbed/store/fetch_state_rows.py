@@ -15,7 +15,7 @@ from reedbed.store.database import Row
 STATE_NAMES = tuple(field.name for field in fields(FetchState))
 ABOUT_NAMES = tuple(field.name for field in fields(About))
 
-_OWN = 13
+_OWN = 15
 _STATE_FROM = _OWN + len(ABOUT_NAMES)
 _STATE_TO = _STATE_FROM + len(STATE_NAMES)
 _RHYTHM = STATE_NAMES.index("rhythm")
@@ -24,7 +24,7 @@ _values_of = attrgetter(*STATE_NAMES)
 
 
 def due_feed(row: Row) -> DueFeed:
-    """From a row of thirteen own columns, then those of `About`, then those of `FetchState`."""
+    """From a row of fifteen own columns, then those of `About`, then those of `FetchState`."""
     values: tuple[Any, ...] = tuple(row)
     return DueFeed(
         *values[:_OWN],

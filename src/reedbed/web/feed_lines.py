@@ -149,6 +149,8 @@ def _reason(rule: str, delay: int) -> str:
             return translate("it has no history yet")
         case Rule.OPERATOR:
             return translate("the operator set its interval")
+        case Rule.PUSH:
+            return translate("its hub sends news as they happen")
         case Rule.WISH:
             return translate("a reader asked for it")
         case Rule.BUSY:

@@ -1,0 +1,74 @@
+"""Where hubs call: each subscription has an address of its own, which nobody can guess."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, Field
+
+from reedbed.domain.errors import NotFound
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.client_ip import client_ip
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response, moment
+from reedbed.services.subscriptions import NO_SUCH
+from reedbed.services.websub_callbacks import Push, answer_hub, take_push
+from reedbed.services.websub_standing import hub_standing
+from reedbed.store import subscriptions
+
+callbacks = APIRouter(prefix="/websub", include_in_schema=False)
+router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
+
+
+class PushOut(BaseModel):
+    hub: str | None = Field(description="The hub that the feed names; null: it names none.")
+    status: str = Field(description="none, off, new, asked, active, failed or denied.")
+    reason: str = Field(description="One sentence: why it is so.")
+    relied_on: bool = Field(description="True: the feed is checked once a day only.")
+    live_since: str | None
+    expires_at: str | None
+    last_push_at: str | None
+    pushes: int
+    entries: int = Field(description="Entries that a push brought first.")
+    missed: int = Field(description="Entries that a check found although the hub should have sent them.")
+    forged: int = Field(description="Pushes without a valid signature, which were not read.")
+
+
+@router.get(
+    "/{subscription_id}/push",
+    summary="Whether the feed's hub sends its news by itself, and how reliably",
+    responses={200: {"model": PushOut}},
+)
+async def push(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+    async with runtime.db.read() as tx:
+        one = await subscriptions.get(tx, caller.user_id, subscription_id)
+    if one is None:
+        raise NotFound(NO_SUCH)
+    shown = await hub_standing(runtime, one.feed.id)
+    standing = shown.standing
+    return json_response(
+        {
+            "hub": shown.hub_url,
+            "status": shown.status,
+            "reason": shown.reason,
+            "relied_on": shown.relied_on,
+            "live_since": moment(standing and standing.live_since),
+            "expires_at": moment(standing and standing.expires_at),
+            "last_push_at": moment(standing and standing.last_push_at),
+            "pushes": standing.pushes if standing else 0,
+            "entries": standing.entries if standing else 0,
+            "missed": standing.missed if standing else 0,
+            "forged": standing.forged if standing else 0,
+        }
+    )
+
+
+@callbacks.get("/{token}")
+async def verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    return PlainTextResponse(await answer_hub(runtime, token, request.query_params, client_ip(request)))
+
+
+@callbacks.post("/{token}")
+async def distribute(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    headers = request.headers
+    sent = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))
+    await take_push(runtime, token, sent, client_ip(request))
+    return Response(status_code=202)

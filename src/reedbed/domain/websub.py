@@ -1,0 +1,124 @@
+"""WebSub: a hub sends news when they happen. When to ask it, whom to believe, and when not to rely on it."""
+
+import hmac
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
+
+State = Literal["new", "asked", "active", "denied", "failed", "leaving"]
+Mode = Literal["subscribe", "unsubscribe"]
+
+LEASE_WISHED: Millis = 10 * DAY
+SHORTEST_LEASE: Millis = MINUTE
+LONGEST_LEASE: Millis = 30 * DAY
+PATIENCE: Millis = 10 * MINUTE
+"""How long a hub may take to verify what it was asked."""
+DENIED_FOR: Millis = 7 * DAY
+MOST_GOODBYES = 3
+
+_FIRST_RETRY: Millis = 5 * MINUTE
+_LAST_RETRY: Millis = DAY
+_METHODS = ("sha1", "sha256", "sha384", "sha512")
+_LOCAL_NAMES = (
+    ".localhost",
+    ".localdomain",
+    ".local",
+    ".lan",
+    ".internal",
+    ".home.arpa",
+    ".test",
+    ".invalid",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSubscription:
+    """A feed's subscription at its hub, under the names of its columns."""
+
+    id: int
+    feed_id: int
+    hub_url: str
+    topic_url: str
+    token: str = field(repr=False)
+    secret: str = field(repr=False)
+    state: State
+    asked: Mode | None
+    expires_at: Instant | None
+    attempts: int
+    body_hash: str | None
+
+    def is_live(self, now: Instant) -> bool:
+        return self.state == "active" and self.expires_at is not None and self.expires_at > now
+
+
+@dataclass(frozen=True, slots=True)
+class HubStanding:
+    """How a feed and its hub get along, for people."""
+
+    hub_url: str
+    state: State
+    live_since: Instant | None
+    expires_at: Instant | None
+    due_at: Instant | None
+    last_error: str | None
+    last_push_at: Instant | None
+    pushes: int
+    entries: int
+    missed: int
+    missed_in_row: int
+    forged: int
+
+    def is_live(self, now: Instant) -> bool:
+        return self.state == "active" and self.expires_at is not None and self.expires_at > now
+
+    def is_relied_on(self, now: Instant) -> bool:
+        """Live, and nothing was missed since it last sent something."""
+        return self.is_live(now) and self.missed_in_row == 0
+
+
+def why_unreachable(base_url: str) -> str | None:
+    """Why no hub on the internet could call this address; None when one could."""
+    host = (urlsplit(base_url).hostname or "").rstrip(".").lower()
+    try:
+        public = ip_address(host).is_global
+    except ValueError:
+        public = "." in host and not f".{host}".endswith(_LOCAL_NAMES)
+    if public:
+        return None
+    return "This server has no public address that a hub could call. Set REEDBED_BASE_URL to one."
+
+
+def place_of(hub_url: str, topic_url: str) -> str:
+    return sha256(f"{hub_url}\0{topic_url}".encode()).hexdigest()
+
+
+def lease_of(seconds: str | None) -> Millis:
+    """What the hub grants, within reason; old hubs do not say and keep to what was wished."""
+    if seconds is None or not seconds.isascii() or not seconds.isdigit() or len(seconds) > 12:
+        return LEASE_WISHED
+    return max(SHORTEST_LEASE, min(int(seconds) * SECOND, LONGEST_LEASE))
+
+
+def renew_at(now: Instant, lease: Millis) -> Instant:
+    """A day before the end, or in the last quarter of a short lease."""
+    return now + lease - min(lease // 4, DAY)
+
+
+def retry_at(now: Instant, attempts: int, expires_at: Instant | None = None) -> Instant:
+    """After a failure; while the lease runs, at least each hour and when it ends."""
+    live = expires_at is not None and expires_at > now
+    delay = min(_FIRST_RETRY * 2 ** min(max(attempts - 1, 0), 12), HOUR if live else _LAST_RETRY)
+    return min(now + delay, expires_at) if live and expires_at is not None else now + delay
+
+
+def is_signed(secret: str, body: bytes, header: str | None) -> bool:
+    """Whether `X-Hub-Signature` proves that whoever sent this body knows the secret."""
+    method, _, given = (header or "").partition("=")
+    if method.strip().lower() not in _METHODS:
+        return False
+    expected = hmac.new(secret.encode(), body, method.strip().lower()).hexdigest()
+    return hmac.compare_digest(expected.encode(), given.strip().lower().encode())

@@ -1,0 +1,290 @@
+"""Subscriptions of feeds at their hubs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.times import Instant, Millis
+from reedbed.domain.websub import HubStanding, HubSubscription, Mode, State, place_of
+from reedbed.store.database import Row, Tx
+from reedbed.store.dialect import among
+from reedbed.store.statements import Statement
+from reedbed.store.tables import feeds, subscriptions
+from reedbed.store.tables import websub_subscriptions as subs
+
+
+@dataclass(frozen=True, slots=True)
+class WithHub:
+    """A feed that names a hub, and no subscription there yet."""
+
+    feed_id: int
+    hub_url: str
+    topic_url: str
+
+
+_NAMES = tuple(field.name for field in fields(HubSubscription))
+_STANDING = tuple(field.name for field in fields(HubStanding))
+_one = subs.c.id == bindparam("id")
+_now = bindparam("now", type_=BigInteger())
+_topic = func.coalesce(feeds.c.self_url, feeds.c.url)
+_at_its_hub = and_(
+    subs.c.feed_id == feeds.c.id, subs.c.hub_url == feeds.c.hub_url, subs.c.topic_url == _topic
+)
+
+
+def _is_wanted() -> ColumnElement[bool]:
+    """Polled, and no secret of one user: the address of a private feed is not told to a hub."""
+    followed = exists().where(
+        subscriptions.c.feed_id == feeds.c.id,
+        subscriptions.c.unsubscribed_at.is_(None),
+        ~subscriptions.c.paused,
+    )
+    return and_(
+        feeds.c.enabled,
+        feeds.c.polling,
+        feeds.c.deleted_at.is_(None),
+        feeds.c.kind == "web",
+        feeds.c.owner_id.is_(None),
+        feeds.c.username.is_(None),
+        or_(feeds.c.operator_added, followed),
+    )
+
+
+_WITHOUT = Statement(
+    select(feeds.c.id, feeds.c.hub_url, _topic)
+    .where(
+        feeds.c.hub_url.is_not(None),
+        _is_wanted(),
+        ~exists().where(_at_its_hub, subs.c.state != "leaving"),
+    )
+    .order_by(feeds.c.id)
+    .limit(bindparam("limit"))
+)
+_new = insert(subs).values(
+    {
+        name: bindparam(name)
+        for name in ("feed_id", "hub_url", "topic_url", "place", "token", "secret", "due_at", "created_at")
+    }
+)
+_ADD = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["feed_id", "place"],
+        set_={"state": "new", "asked": null(), "attempts": 0, "due_at": _new.excluded["due_at"]},
+    )
+)
+_UNWANTED = Statement(
+    select(subs.c.id)
+    .where(subs.c.state != "leaving", ~exists().where(_at_its_hub, _is_wanted()))
+    .limit(bindparam("limit"))
+)
+_LEAVE = Statement(
+    update(subs)
+    .where(among(subs.c.id, "ids"))
+    .values(state="leaving", asked=null(), attempts=0, due_at=_now)
+    .returning(subs.c.feed_id)
+)
+_DUE = Statement(
+    select(*(subs.c[name] for name in _NAMES))
+    .where(subs.c.due_at <= _now)
+    .order_by(subs.c.due_at)
+    .limit(bindparam("limit"))
+)
+_ASK = Statement(
+    update(subs)
+    .where(_one)
+    .values(
+        asked=bindparam("mode"),
+        asked_at=_now,
+        due_at=bindparam("until"),
+        attempts=subs.c.attempts + 1,
+        state=case(
+            (subs.c.state == "leaving", "leaving"),
+            (and_(subs.c.state == "active", subs.c.expires_at > _now), "active"),
+            else_="asked",
+        ),
+    )
+)
+_BY_TOKEN = Statement(select(*(subs.c[name] for name in _NAMES)).where(subs.c.token == bindparam("token")))
+_CONFIRM = Statement(
+    update(subs)
+    .where(_one)
+    .values(
+        state="active",
+        asked=null(),
+        live_since=case((subs.c.state == "active", subs.c.live_since), else_=_now),
+        missed_in_row=case((subs.c.state == "active", subs.c.missed_in_row), else_=0),
+        expires_at=bindparam("until"),
+        due_at=bindparam("renew_at"),
+        attempts=0,
+        last_error=null(),
+    )
+)
+_FAIL = Statement(
+    update(subs)
+    .where(_one, subs.c.asked.is_not(None))
+    .values(
+        state=bindparam("after"), asked=null(), due_at=bindparam("retry_at"), last_error=bindparam("error")
+    )
+    .returning(subs.c.feed_id)
+)
+_DENY = Statement(
+    update(subs)
+    .where(_one)
+    .values(
+        state="denied",
+        asked=null(),
+        expires_at=null(),
+        due_at=bindparam("retry_at"),
+        last_error=bindparam("error"),
+    )
+)
+_REMOVE = Statement(delete(subs).where(_one))
+_REMOVE_ALL = Statement(delete(subs).returning(subs.c.feed_id))
+_FORGED = Statement(update(subs).where(_one).values(forged=subs.c.forged + 1))
+_PUSHED = Statement(
+    update(subs)
+    .where(_one)
+    .values(
+        pushes=subs.c.pushes + 1,
+        missed_in_row=0,
+        last_push_at=_now,
+        body_hash=bindparam("digest"),
+    )
+)
+_BROUGHT = Statement(update(subs).where(_one).values(entries=subs.c.entries + bindparam("count")))
+_MISSED = Statement(
+    update(subs)
+    .where(
+        subs.c.feed_id == bindparam("feed"),
+        subs.c.state == "active",
+        subs.c.expires_at > _now,
+        subs.c.live_since <= bindparam("last_checked", type_=BigInteger()),
+    )
+    .values(missed=subs.c.missed + bindparam("count"), missed_in_row=subs.c.missed_in_row + 1)
+)
+_OF_FEED = Statement(
+    select(*(subs.c[name] for name in _STANDING))
+    .join_from(feeds, subs, _at_its_hub)
+    .where(feeds.c.id == bindparam("feed"), subs.c.state != "leaving")
+)
+_HUB_OF = Statement(select(feeds.c.hub_url).where(feeds.c.id == bindparam("feed")))
+
+
+async def feeds_without(tx: Tx, *, limit: int) -> list[WithHub]:
+    """Wanted feeds that name a hub where they have no subscription."""
+    return [WithHub(*row) for row in await tx.all(_WITHOUT, {"limit": limit})]
+
+
+async def add(tx: Tx, wish: WithHub, token: str, secret: str, now: Instant) -> None:
+    """Due at once. One that was being left is taken up again, with its own address and secret."""
+    await tx.run(
+        _ADD,
+        {
+            "feed_id": wish.feed_id,
+            "hub_url": wish.hub_url,
+            "topic_url": wish.topic_url,
+            "place": place_of(wish.hub_url, wish.topic_url),
+            "token": token,
+            "secret": secret,
+            "due_at": now,
+            "created_at": now,
+        },
+    )
+
+
+async def unwanted(tx: Tx, *, limit: int) -> list[int]:
+    """Subscriptions of feeds that nobody follows any more, or that have another hub now."""
+    return [row[0] for row in await tx.all(_UNWANTED, {"limit": limit})]
+
+
+async def leave(tx: Tx, ids: Sequence[int], now: Instant) -> list[int]:
+    """These are to be given up; the feeds concerned."""
+    return [row[0] for row in await tx.all(_LEAVE, {"ids": list(ids), "now": now})]
+
+
+async def due(tx: Tx, now: Instant, *, limit: int) -> list[HubSubscription]:
+    return [_subscription(row) for row in await tx.all(_DUE, {"now": now, "limit": limit})]
+
+
+async def by_token(tx: Tx, token: str) -> HubSubscription | None:
+    row = await tx.one(_BY_TOKEN, {"token": token})
+    return None if row is None else _subscription(row)
+
+
+async def ask(tx: Tx, subscription_id: int, mode: Mode, now: Instant, patience: Millis) -> None:
+    """From here on the hub may verify this, even before it has answered."""
+    await tx.run(_ASK, {"id": subscription_id, "mode": mode, "now": now, "until": now + patience})
+
+
+async def confirm(
+    tx: Tx, subscription_id: int, now: Instant, *, expires_at: Instant, renew_at: Instant
+) -> None:
+    await tx.run(_CONFIRM, {"id": subscription_id, "now": now, "until": expires_at, "renew_at": renew_at})
+
+
+async def fail(tx: Tx, subscription_id: int, after: State, error: str, retry_at: Instant) -> int | None:
+    """Unless the hub has verified it meanwhile; the feed concerned."""
+    params = {"id": subscription_id, "after": after, "error": error, "retry_at": retry_at}
+    return await tx.value(_FAIL, params)
+
+
+async def deny(tx: Tx, subscription_id: int, error: str, retry_at: Instant) -> None:
+    await tx.run(_DENY, {"id": subscription_id, "error": error, "retry_at": retry_at})
+
+
+async def remove(tx: Tx, subscription_id: int) -> None:
+    await tx.run(_REMOVE, {"id": subscription_id})
+
+
+async def remove_all(tx: Tx) -> list[int]:
+    """The feeds that had one."""
+    return [row[0] for row in await tx.all(_REMOVE_ALL)]
+
+
+async def note_forged(tx: Tx, subscription_id: int) -> None:
+    await tx.run(_FORGED, {"id": subscription_id})
+
+
+async def note_push(tx: Tx, subscription_id: int, digest: str, now: Instant) -> None:
+    """The hub is there: what a check found before it counts no longer against it."""
+    await tx.run(_PUSHED, {"id": subscription_id, "digest": digest, "now": now})
+
+
+async def note_brought(tx: Tx, subscription_id: int, count: int) -> None:
+    await tx.run(_BROUGHT, {"id": subscription_id, "count": count})
+
+
+async def note_missed(tx: Tx, feed_id: int, count: int, last_checked: Instant, now: Instant) -> None:
+    """A check found what appeared since the one before, when the hub should have sent it."""
+    await tx.run(_MISSED, {"feed": feed_id, "count": count, "last_checked": last_checked, "now": now})
+
+
+async def of_feed(tx: Tx, feed_id: int) -> HubStanding | None:
+    row = await tx.one(_OF_FEED, {"feed": feed_id})
+    return None if row is None else HubStanding(*row)
+
+
+async def hub_of(tx: Tx, feed_id: int) -> str | None:
+    """The hub that the feed names."""
+    return await tx.value(_HUB_OF, {"feed": feed_id})
+
+
+def _subscription(row: Row) -> HubSubscription:
+    values: Sequence[Any] = tuple(row)
+    return HubSubscription(*values)
