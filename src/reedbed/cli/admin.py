@@ -5,6 +5,7 @@ import click
 from reedbed.cli.ai import ai
 from reedbed.cli.database import db
 from reedbed.cli.users import user
+from reedbed.cli.workers import workers
 
 
 @click.group()
@@ -15,3 +16,4 @@ def admin() -> None:
 admin.add_command(user)
 admin.add_command(ai)
 admin.add_command(db)
+admin.add_command(workers)

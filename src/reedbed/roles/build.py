@@ -17,6 +17,7 @@ from reedbed.domain.budget import MILLIONTHS, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.limits import Allowance, Limits, per_minute
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
+from reedbed.domain.websub import why_unreachable
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter, MemoryLimiter
 from reedbed.events.memory import MemoryBus
@@ -25,7 +26,7 @@ from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.services import accounts
-from reedbed.services.runtime import AccountPolicy, AiPolicy, DoorPolicy, FetchPolicy, Runtime
+from reedbed.services.runtime import AccountPolicy, AiPolicy, DoorPolicy, FetchPolicy, HubPolicy, Runtime
 from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
@@ -61,16 +62,17 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             limiter=limiter,
             clock=system_clock,
             secret=await _secret(settings, db),
-            name=f"{socket.gethostname()}:{os.getpid()}",
+            name=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}",
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
             doors=DoorPolicy(settings.trusted_proxies, settings.cors_origins),
             ai=ai,
+            hubs=_hub_policy(settings),
             mailer=_mailer(settings),
         )
         await _owner_from_settings(settings, runtime)
-        stack.push_async_callback(_ended, asyncio.create_task(watch_revocations(runtime)))
+        stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
         yield runtime
 
 
@@ -122,6 +124,16 @@ def _fetch_policy(settings: Settings) -> FetchPolicy:
         concurrency=settings.fetch_concurrency,
         host_delay=int(settings.host_delay * SECOND),
     )
+
+
+def _hub_policy(settings: Settings) -> HubPolicy:
+    match settings.websub:
+        case "on":
+            return HubPolicy(off=None)
+        case "off":
+            return HubPolicy(off="The operator has turned hubs off (REEDBED_WEBSUB).")
+        case _:
+            return HubPolicy(off=why_unreachable(settings.address))
 
 
 def _account_policy(settings: Settings) -> AccountPolicy:
@@ -203,7 +215,7 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

@@ -5,6 +5,7 @@ import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Literal
 
 import uvicorn
@@ -12,7 +13,8 @@ from fastapi import FastAPI
 
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
-from reedbed.roles.build import running
+from reedbed.roles.build import ended, running
+from reedbed.services.processes import live
 from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
 from reedbed.worker import work
@@ -26,7 +28,7 @@ BACKLOG = 2048
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
     listener = _listen(settings) if role != "worker" else None
-    async with running(settings, may_migrate=role == "serve") as runtime:
+    async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         stop = _stop_event()
         tasks: list[Awaitable[None]] = []
         if listener is not None:
@@ -34,6 +36,7 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
             announce(f"Reedbed is at {settings.address}")
         if role != "web":
             tasks.append(_work_until(runtime, stop))
+        stack.push_async_callback(ended, asyncio.create_task(live(runtime, role)))
         gc.freeze()  # what is loaded by now stays loaded: only what comes is looked through
         gc.enable()
         await _until_first_failure(tasks, stop)

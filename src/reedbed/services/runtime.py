@@ -8,6 +8,7 @@ from reedbed.ai.model import Model
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
 from reedbed.domain.limits import Limits
+from reedbed.domain.retention import Keeping
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter
@@ -15,6 +16,7 @@ from reedbed.events.pacer import Pacer
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.mail_out import Mailer
 from reedbed.services.caller_cache import CallerCache
+from reedbed.services.steadiness import Steadiness
 from reedbed.store.database import Database
 
 
@@ -60,6 +62,14 @@ class AiPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class HubPolicy:
+    """Whether hubs are asked to send news by themselves."""
+
+    off: str | None = "Hubs are not asked."
+    """Why they are not, for people; None: they are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
     bus: Bus
@@ -76,9 +86,12 @@ class Runtime:
     limits: Limits = field(default=Limits())
     doors: DoorPolicy = field(default=DoorPolicy())
     ai: AiPolicy = field(default=AiPolicy())
+    hubs: HubPolicy = field(default=HubPolicy())
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""
+    keeping: Keeping = field(default=Keeping())
     callers: CallerCache = field(default_factory=CallerCache)
+    steadiness: Steadiness = field(default_factory=Steadiness)
 
     def now(self) -> Instant:
         return self.clock()

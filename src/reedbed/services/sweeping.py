@@ -9,7 +9,18 @@ from reedbed.services.marking import sweep_dead
 from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
-from reedbed.store import events, feed_history, jobs, mail_links, search, summaries, summary_queue, sweeping
+from reedbed.store import (
+    app_settings,
+    events,
+    feed_history,
+    jobs,
+    mail_links,
+    search,
+    set_clocks,
+    summaries,
+    summary_queue,
+    sweeping,
+)
 
 HISTORY_KEPT = 90 * DAY
 JOBS_KEPT = 30 * DAY
@@ -17,6 +28,25 @@ EVENTS_KEPT = 365 * DAY
 SUMMARIES_KEPT = 30 * DAY
 MERGES = 50
 MERGE_PAUSE = 0.2
+LONG_UNSEEN = 2 * DAY
+_SWEPT_AT = "swept_at"
+
+
+async def may_delete_by_age(runtime: Runtime) -> bool:
+    """Whether the clock is to be believed. One that was last seen days ago may have been set, too."""
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        last = await app_settings.get(tx, _SWEPT_AT)
+        await app_settings.put(tx, _SWEPT_AT, str(now), now)
+    if last is not None and now - int(last) > LONG_UNSEEN:
+        runtime.steadiness.doubt()
+    return runtime.steadiness.trusted
+
+
+async def bring_back_the_future(runtime: Runtime) -> int:
+    """What waits for a moment that only a wrong clock can have written."""
+    async with runtime.db.write() as tx:
+        return await set_clocks.bring_back(tx, runtime.now(), longest_rest=runtime.fetching.max_backoff)
 
 
 async def sweep_sessions(runtime: Runtime) -> int:

@@ -112,6 +112,45 @@ def _database_size_postgresql(element: database_size, compiler: SQLCompiler, **k
     return "pg_database_size(current_database())"
 
 
+class database_in_use(GenericFunction[int]):  # noqa: N801
+    """Bytes of the database without the pages that SQLite keeps free; PostgreSQL does not tell them apart."""
+
+    inherit_cache = True
+    type = BigInteger()
+    name = "database_in_use"
+
+
+@compiles(database_in_use, "sqlite")
+def _database_in_use_sqlite(element: database_in_use, compiler: SQLCompiler, **kw: Any) -> str:
+    return (
+        "(SELECT (page_count - freelist_count) * page_size"
+        " FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size())"
+    )
+
+
+@compiles(database_in_use, "postgresql")
+def _database_in_use_postgresql(element: database_in_use, compiler: SQLCompiler, **kw: Any) -> str:
+    return "pg_database_size(current_database())"
+
+
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The column as a mere number, so that no index on it is chosen where a better one is known."""
     return column + literal_column("0")
+
+
+class database_now(GenericFunction[int]):  # noqa: N801
+    """The moment by the clock of the database, which all processes share."""
+
+    inherit_cache = True
+    type = BigInteger()
+    name = "database_now"
+
+
+@compiles(database_now, "sqlite")
+def _database_now_sqlite(element: database_now, compiler: SQLCompiler, **kw: Any) -> str:
+    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
+
+@compiles(database_now, "postgresql")
+def _database_now_postgresql(element: database_now, compiler: SQLCompiler, **kw: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"

@@ -12,7 +12,7 @@ from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
 from reedbed.services.runtime import Runtime
-from reedbed.services.sweeping import CHORES
+from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
 
 log = structlog.get_logger()
 
@@ -56,6 +56,9 @@ async def _every(
 
 
 async def _sweep_once(runtime: Runtime) -> None:
+    await bring_back_the_future(runtime)
+    if not await may_delete_by_age(runtime):
+        return
     for name, chore in CHORES.items():
         try:
             done = await chore(runtime)

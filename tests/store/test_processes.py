@@ -1,0 +1,99 @@
+"""Who runs, what each has in hand, and what becomes of it when one falls silent."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.domain.times import MINUTE, SECOND
+from reedbed.store import jobs, leases, processes, set_clocks
+from reedbed.store.database import Database
+from reedbed.store.opening import open_database
+from tests.crawling import crawl_on, run
+
+NOW = 1_000_000
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Database]:
+    database = await open_database(database_url)
+    yield database
+    await database.close()
+
+
+async def test_everyone_is_listed_with_what_they_have_in_hand(db: Database) -> None:
+    async with db.write() as tx:
+        await _beat(tx, "one")
+        await _beat(tx, "two")
+        await jobs.add(tx, "opml", {}, now=NOW)
+        await jobs.claim(tx, ["opml"], "one", NOW, NOW + MINUTE)
+        await leases.acquire(tx, "sweeping", "two", NOW, MINUTE)
+        one, two = await processes.everyone(tx)
+    assert (one.name, one.role, one.in_hand, one.chores) == ("one", "worker", {"jobs": 1}, ())
+    assert (two.in_hand, two.chores) == ({}, ("sweeping",))
+    assert abs(one.silent_for) < 5 * SECOND
+
+
+async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -> None:
+    async with crawl_on(database_url) as crawl:
+        feed = await crawl.follow("https://feeds.example.org/")
+        db = crawl.runtime.db
+        async with db.write() as tx:
+            await _beat(tx, "dead")
+            await _beat(tx, "living")
+            await jobs.add(tx, "opml", {}, now=NOW)
+            await jobs.claim(tx, ["opml"], "dead", NOW, NOW + MINUTE)
+            await leases.acquire(tx, "sweeping", "dead", NOW, MINUTE)
+            await run(
+                tx,
+                "UPDATE feed_fetch_state SET lease_holder = 'dead', leased_until = :until",
+                until=crawl.runtime.now() + 10 * MINUTE,
+            )
+            await run(
+                tx,
+                "UPDATE processes SET heartbeat_at = heartbeat_at - :silence WHERE name = 'dead'",
+                silence=30 * SECOND,
+            )
+            assert await processes.bury(tx, 20 * SECOND) == ["dead"]
+            assert await processes.bury(tx, 20 * SECOND) == []
+            assert [each.name for each in await processes.everyone(tx)] == ["living"]
+            (again,) = await jobs.claim(tx, ["opml"], "living", NOW, NOW + MINUTE)
+            assert again.attempts == 2
+            assert await leases.acquire(tx, "sweeping", "living", NOW, MINUTE)
+            assert await crawl_claim(tx, crawl.runtime.now()) == [feed]
+
+
+async def test_who_leaves_gives_back_what_it_held(db: Database) -> None:
+    async with db.write() as tx:
+        await _beat(tx, "leaving")
+        await jobs.add(tx, "opml", {}, now=NOW)
+        await jobs.claim(tx, ["opml"], "leaving", NOW, NOW + MINUTE)
+        await processes.leave(tx, "leaving")
+        assert await processes.everyone(tx) == []
+        assert len(await jobs.claim(tx, ["opml"], "other", NOW, NOW + MINUTE)) == 1
+
+
+async def test_what_waits_for_a_moment_only_a_wrong_clock_can_have_written_is_due(database_url: str) -> None:
+    """The clock stood years ahead for a while: the schedule it left behind is not waited for."""
+    years = 10 * 365 * 24 * 60 * MINUTE
+    async with crawl_on(database_url) as crawl:
+        feed = await crawl.follow("https://feeds.example.org/")
+        now = crawl.runtime.now()
+        await crawl.change("UPDATE feed_fetch_state SET next_check_at = :ahead", ahead=now + years)
+        async with crawl.runtime.db.write() as tx:
+            await jobs.add(tx, "opml", {}, now=now + years)
+            await leases.acquire(tx, "sweeping", "someone", now + years, MINUTE)
+            assert await set_clocks.bring_back(tx, now, longest_rest=48 * 60 * MINUTE) == 3
+            assert await crawl_claim(tx, now) == [feed]
+            assert len(await jobs.claim(tx, ["opml"], "other", now, now + MINUTE)) == 1
+            assert await leases.acquire(tx, "sweeping", "other", now, MINUTE)
+            assert await set_clocks.bring_back(tx, now, longest_rest=48 * 60 * MINUTE) == 0
+
+
+async def _beat(tx, name: str) -> None:
+    await processes.beat(tx, name, role="worker", version="1", started_at=NOW)
+
+
+async def crawl_claim(tx, now: int) -> list[int]:
+    from reedbed.store import fetch_state
+
+    return [due.id for due in await fetch_state.claim_due(tx, "living", now, limit=10, lease=MINUTE)]

@@ -1,0 +1,34 @@
+from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
+from reedbed.services.steadiness import Steadiness
+
+
+class Uptime:
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def __call__(self) -> float:
+        return self.ms / SECOND
+
+
+def test_a_clock_that_goes_is_trusted() -> None:
+    uptime = Uptime()
+    steady = Steadiness(uptime)
+    for minute in range(600):
+        uptime.ms = minute * MINUTE
+        assert not steady.note(1_000 * DAY + minute * MINUTE + minute % 7 * SECOND)
+        assert steady.trusted
+
+
+def test_a_clock_that_jumped_is_trusted_again_after_an_hour() -> None:
+    for jump in (3650 * DAY, -3650 * DAY, 2 * HOUR):
+        uptime = Uptime()
+        steady = Steadiness(uptime)
+        steady.note(5_000 * DAY)
+        uptime.ms += MINUTE
+        assert steady.note(5_000 * DAY + MINUTE + jump)
+        assert not steady.trusted
+        uptime.ms += 59 * MINUTE
+        assert not steady.note(5_000 * DAY + HOUR + jump)
+        assert not steady.trusted
+        uptime.ms += 2 * MINUTE
+        assert steady.trusted
