@@ -1,0 +1,8 @@
+"""Mail that comes in: read within bounds, from bytes or from what a provider made of them.
+
+`read_mail` is the door for bytes from the network.
+"""
+
+from reedbed.ingest.mail.isolation import read_mail
+
+__all__ = ["read_mail"]
