@@ -22,12 +22,15 @@ from reedbed.domain.dedupe import (
 from reedbed.domain.due import About, DueFeed
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Failed, Fetched
+from reedbed.domain.removal import keys_of, with_removed
+from reedbed.domain.texts import shown_line
 from reedbed.domain.urls import normalize_url
 from reedbed.ingest.parse import parse_safely
 from reedbed.services.findings import Finding
 from reedbed.services.refresh_words import words_of
 from reedbed.services.runtime import Runtime
-from reedbed.store import entry_writes
+from reedbed.store import entry_writes, removed
+from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow, Rewrite
 from reedbed.store.feed_history import Tally
 
@@ -65,6 +68,9 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
     entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
     plan = await _plan(runtime, check, entries)
     news, rewrites = await _written_out(check, plan, parsed)
+    if news and check.due.hub_was_watched:
+        # The hub has not sent these: until it sends something, the feed is looked at in its own rhythm.
+        check = replace(check, terms=replace(check.terms, pushed=False))
     tally = replace(check.tally, new_entries=len(news), bytes=len(fetched.body))
     about = _about(check.due.about, parsed, fetched, plan)
     return Finding(
@@ -75,6 +81,7 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
         news=news,
         rewrites=rewrites,
         listed=(*plan.unchanged, *(change.entry_id for change in plan.changed)),
+        removed=tuple(key for entry in plan.forgotten for key in keys_of(entry)),
     )
 
 
@@ -98,7 +105,12 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
         if any(_needs_words(candidate, traits) for candidate in sifted.rest):
             every = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
             known = replace(known, by_hash=every.by_hash)
+        known = with_removed(sifted, known, await _removed(tx, due.id, sifted)) if sifted.rest else known
     return plan_rest(sifted, known, traits, check.terms.now)
+
+
+async def _removed(tx: Tx, feed_id: int, sifted: Sifted) -> set[int]:
+    return await removed.known(tx, feed_id, [key for each in sifted.rest for key in keys_of(each.entry)])
 
 
 def _addresses(sifted: Sifted) -> list[str]:
@@ -172,7 +184,7 @@ def _about(before: About, parsed: ParsedFeed, fetched: Fetched, plan: Plan) -> A
     """What the feed says of itself; where it falls silent, what it said before is kept."""
     header = dict(fetched.links)
     return About(
-        title=parsed.title or before.title,
+        title=shown_line(parsed.title) or before.title,
         description=parsed.description or before.description,
         site_url=parsed.site_url or before.site_url,
         self_url=header.get("self") or parsed.self_url,

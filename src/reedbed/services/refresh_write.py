@@ -11,7 +11,7 @@ from reedbed.services.findings import Finding, Stored
 from reedbed.services.pushes import leave_news
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
-from reedbed.store import entry_writes, feed_history, feeds, fetch_state, search, websub
+from reedbed.store import entry_writes, feed_history, feeds, fetch_state, removed, search, websub
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 
@@ -45,6 +45,10 @@ async def _write(
     await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
     await _write_states(tx, runtime, findings, new)
     await feed_history.add(tx, [each.tally for each in findings])
+    listed = [
+        (each.due.id, each.removed) for each in findings if each.removed is not None and not each.pushed
+    ]
+    await removed.note_listed(tx, listed, runtime.now())
     # What a feed held before anybody here followed it is no news to be told of.
     first = {each.due.id for each in findings if each.due.first_fetch}
     for feed_id, rows in new.items():

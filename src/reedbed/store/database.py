@@ -55,6 +55,10 @@ class Database(Protocol):
 
     def write(self) -> AbstractAsyncContextManager[Tx]: ...
 
+    async def vacuum(self) -> None:
+        """Give unused space back, as far as the engine can while others read and write."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.store import removed
 from reedbed.store.alive import alive, follows, lock_feed, lock_followers
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger, smaller
@@ -215,6 +216,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     await _move_followers(tx, old, new, twins)
     await tx.run(_RECOUNT, pair)
     await tx.run(_REMEMBER, pair)
+    await removed.move(tx, old, new)
     await tx.run(_REMOVE, pair)
     return users
 

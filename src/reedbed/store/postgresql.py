@@ -14,6 +14,7 @@ from reedbed.store.statements import POSTGRESQL, Params, Statement
 
 ACQUIRE_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
+VACUUM_TIMEOUT = 3_600
 CLOSE_TIMEOUT = 3
 
 
@@ -88,6 +89,13 @@ class PostgresqlDatabase:
                 yield connection
             finally:
                 del self._pulse.in_use[connection]
+
+    async def vacuum(self) -> None:
+        """Freed space is used again by what comes; only the end of a table is given back to the disk."""
+        with explained():
+            # Not through `_connection`: what takes long here is no sign that the server has fallen silent.
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
+                await connection.execute("VACUUM (ANALYZE)", timeout=VACUUM_TIMEOUT)
 
     async def close(self) -> None:
         await self._pulse.stop()

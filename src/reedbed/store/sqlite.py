@@ -8,6 +8,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import Unavailable
+from reedbed.store.backup import vacuum_sqlite
 from reedbed.store.database import NOTHING, Row, note_statement
 from reedbed.store.statements import SQLITE, Params, Statement
 
@@ -207,6 +209,11 @@ class SqliteDatabase:
             except BaseException:
                 tx.abandon()
                 raise
+
+    async def vacuum(self) -> None:
+        """Writes of this process wait meanwhile; a file that cannot be rewritten stays as it is."""
+        async with self._writing:
+            await asyncio.to_thread(vacuum_sqlite, Path(self.path))
 
     async def close(self) -> None:
         for thread in (*self._readers, self._writer):

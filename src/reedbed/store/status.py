@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, func, select
 
 from reedbed.store.database import Tx
-from reedbed.store.dialect import database_size
+from reedbed.store.dialect import database_in_use, database_size
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, subscriptions
 
@@ -22,6 +22,7 @@ _COUNTS = Statement(
     )
 )
 _SIZE = Statement(select(database_size()))
+_IN_USE = Statement(select(database_in_use()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,7 @@ async def counts(tx: Tx, user_id: int) -> Counts:
 
 async def size_in_bytes(tx: Tx) -> int:
     return await tx.value(_SIZE)
+
+
+async def bytes_in_use(tx: Tx) -> int:
+    return await tx.value(_IN_USE)

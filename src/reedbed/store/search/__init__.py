@@ -20,7 +20,19 @@ from reedbed.store.search.narrowing import Narrow, allowed, listed
 from reedbed.store.search.parts import Words, words_of
 from reedbed.store.search.places import Hit, Span
 
-__all__ = ["Found", "Narrow", "NoSuchList", "clear", "find", "index", "is_worn", "merge_some", "narrow"]
+__all__ = [
+    "Found",
+    "Narrow",
+    "NoSuchList",
+    "clear",
+    "find",
+    "forget",
+    "index",
+    "is_worn",
+    "merge_some",
+    "narrow",
+    "needs_words_to_forget",
+]
 
 FIRST_STEP = 100
 MOST_STEPPED = 5_000
@@ -34,6 +46,7 @@ OFTEN = 30
 
 class _Engine(Protocol):
     async def index(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
+    async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
     async def matches(self, tx: Tx, words: Words, span: Span, most: int) -> list[Hit]: ...
     async def check(self, tx: Tx, words: Words, ids: Sequence[int]) -> set[int]: ...
     async def is_common(self, tx: Tx, words: Words) -> bool: ...
@@ -54,9 +67,22 @@ class Found:
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    """Make new or changed entries findable, in their transaction; deleted ones need no call."""
+    """Make new or changed entries findable, in their transaction."""
     if rows:
         await _engine(tx).index(tx, rows)
+
+
+async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
+    """Take entries out that are about to be deleted, given what they may have been indexed with.
+
+    Without, they are never found again either, but take room until the index is built anew.
+    """
+    if rows:
+        await _engine(tx).forget(tx, rows)
+
+
+def needs_words_to_forget(engine: str) -> bool:
+    return engine == "sqlite"
 
 
 async def merge_some(tx: Tx) -> bool:

@@ -2,9 +2,9 @@
 
 A match is read in the order of rowids, one by one, so the newest matches of the commonest word cost as little
 as those of a rare one, if rowids grow with `sort_at`. `search_keys` gives each entry such a key: the second
-of its `sort_at`, or a free one soon after. FTS5 of SQLite 3.40 cannot delete from an index that keeps no copy
-of the texts, which would be as large again; so what changes or goes leaves a key that leads nowhere, until
-`services.search_upkeep` builds the index anew.
+of its `sort_at`, or a free one soon after. The index keeps no copy of the texts, which would be as large
+again; so it forgets an entry only when told its very words, which `digest` makes sure of. What changes leaves
+a key that leads nowhere, until `services.search_upkeep` builds the index anew.
 
 Measured on 12,000 texts of 2.7 KB, 240 to a transaction, ms and bytes per entry (busy machine, ratios count):
 
@@ -18,7 +18,8 @@ Measured on 12,000 texts of 2.7 KB, 240 to a transaction, ms and bytes per entry
     rowid = millisecond and id                      0.35   4,450
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 
 from sqlalchemy import text
 
@@ -42,7 +43,10 @@ _ABANDON = Statement(
 )
 _MOMENTS = Statement(text("SELECT id, sort_at FROM entries WHERE id IN (SELECT value FROM json_each(:ids))"))
 _CLAIM = Statement(
-    text("INSERT INTO search_keys (key, entry_id) VALUES (:key, :id) ON CONFLICT (key) DO NOTHING")
+    text(
+        "INSERT INTO search_keys (key, entry_id, digest) VALUES (:key, :id, :digest)"
+        " ON CONFLICT (key) DO NOTHING"
+    )
 )
 _CLAIMED = Statement(
     text("SELECT entry_id, key FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))")
@@ -86,20 +90,44 @@ _CHECK = Statement(
 _MERGE = Statement(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
 _KEYS = Statement(text("SELECT count(*), count(entry_id) FROM search_keys"))
 _DELETE_ALL = Statement(text("INSERT INTO search_words (search_words) VALUES ('delete-all')"))
+_FORGET = Statement(
+    text(
+        "INSERT INTO search_words (search_words, rowid, title, text, author)"
+        " VALUES ('delete', :key, :title, :text, :author)"
+    )
+)
+_FORGET_KEY = Statement(text("DELETE FROM search_keys WHERE key = :key"))
+_WRITTEN = Statement(
+    text(
+        "SELECT entry_id, key, digest FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"
+    )
+)
 _DELETE_KEYS = Statement(text("DELETE FROM search_keys"))
 _CHANGES = Statement(text("SELECT total_changes()"))
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
     await tx.run(_ABANDON, {"ids": [entry_id for entry_id, _ in rows]})
-    keys = await _claim_keys(tx, [entry_id for entry_id, _ in rows])
+    keys = await _claim_keys(tx, {entry_id: _digest(words) for entry_id, words in rows})
     keyed = {keys[entry_id]: words for entry_id, words in rows if entry_id in keys}
+    await tx.run_each(_INSERT, _in_order(keyed))
+
+
+async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
+    """FTS5 has to be told the very words it was given; with others it would lose count."""
+    said = {entry_id: {_digest(words): words for words in possible} for entry_id, possible in rows}
+    written = await tx.all(_WRITTEN, {"ids": list(said)})
+    keyed = {key: said[id_][digest] for id_, key, digest in written if digest in said[id_]}
+    await tx.run_each(_FORGET, _in_order(keyed))
+    await tx.run_each(_FORGET_KEY, [{"key": key} for key in keyed])
+
+
+def _in_order(keyed: Mapping[int, SearchWords]) -> list[dict[str, int | str]]:
     # A rowid that is not larger than the one before would make FTS5 write a segment of its own.
-    params = [
+    return [
         {"key": key, "title": words.title, "text": words.text, "author": words.author}
         for key, words in sorted(keyed.items(), key=_first)
     ]
-    await tx.run_each(_INSERT, params)
 
 
 async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
@@ -154,14 +182,20 @@ def _term(part: Part) -> str:
     return f'{column}"{" ".join(part.tokens)}"{" *" if part.prefix else ""}'
 
 
-async def _claim_keys(tx: Tx, entry_ids: Sequence[int]) -> dict[int, int]:
+async def _claim_keys(tx: Tx, digests: Mapping[int, int]) -> dict[int, int]:
     """A free key each. Where a moment is crowded, entries spread over ever more of the seconds after it."""
-    seconds = {id_: _second(at) for id_, at in await tx.all(_MOMENTS, {"ids": list(entry_ids)})}
+    seconds = {id_: _second(at) for id_, at in await tx.all(_MOMENTS, {"ids": list(digests)})}
     keys: dict[int, int] = {}
     waiting, width = list(seconds), 1
     while waiting and width <= 2**40:
         # Asking afterwards who was lucky is several times cheaper than RETURNING for each row.
-        await tx.run_each(_CLAIM, [{"key": seconds[id_] + _drift(id_, width), "id": id_} for id_ in waiting])
+        await tx.run_each(
+            _CLAIM,
+            [
+                {"key": seconds[id_] + _drift(id_, width), "id": id_, "digest": digests[id_]}
+                for id_ in waiting
+            ],
+        )
         keys |= {row[0]: row[1] for row in await tx.all(_CLAIMED, {"ids": waiting})}
         waiting, width = [id_ for id_ in waiting if id_ not in keys], width * 4
     return keys
@@ -180,6 +214,12 @@ def _keys(span: Span) -> dict[str, int]:
     if span.order == "newest":
         return {"above": above, "below": min(below, span.beyond.sort_at)}
     return {"above": max(above, span.beyond.sort_at), "below": below}
+
+
+def _digest(words: SearchWords) -> int:
+    """Of what was indexed, to know it again when it is to be taken out."""
+    said = f"{words.title}\0{words.text}\0{words.author}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(said, digest_size=8).digest()) >> 1
 
 
 def _second(moment: Instant) -> int:

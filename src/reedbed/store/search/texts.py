@@ -58,12 +58,30 @@ def _select_unindexed(engine: str) -> ClauseElement:
     )
 
 
+_TEXTS = Statement(
+    select(
+        entries.c.id, entries.c.title, entries.c.author, entry_bodies.c.content, entry_bodies.c.full_content
+    )
+    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .where(among(entries.c.id, "ids"))
+)
 _UNINDEXED = Shapes(_select_unindexed)
 
 
 async def unindexed(tx: Tx, most: int) -> list[Unindexed]:
     """The newest entries that the index lacks."""
     return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), {"most": most})]
+
+
+async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
+    """Each text that an entry may have been indexed with: of the feed, and the whole article."""
+    found = await tx.all(_TEXTS, {"ids": list(ids)})
+    return [
+        Unindexed(id_, title, author, content)
+        for id_, title, author, *contents in found
+        for content in contents
+        if content is not None
+    ]
 
 
 async def candidates(tx: Tx, ids: Sequence[int]) -> list[Candidate]:

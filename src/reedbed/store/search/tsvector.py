@@ -86,6 +86,10 @@ async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
     await tx.run_each(_INDEX, [{"id": entry_id, "words": _vector(words)} for entry_id, words in rows])
 
 
+async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
+    """A vector goes with its entry."""
+
+
 async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
     first = Cursor(_HIGHEST, 0) if span.order == "newest" else Cursor(_LOWEST, 0)
     beyond = span.beyond or first

@@ -1,0 +1,153 @@
+"""What is kept, for how long, and what makes room: decided purely.
+
+An entry's age counts from its arrival. It is read when everybody who follows its feed has read it. What
+somebody starred, tagged, highlighted, bookmarked or keeps for later stays, whatever its age.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
+
+LEAST_AGE: Millis = 30 * DAY
+"""However large the database grows, what arrived since stays."""
+AGE_STEP: Millis = 30 * DAY
+ARTICLES_KEPT: Millis = 30 * DAY
+"""Whole articles of read entries; what the feed itself gave stays."""
+LOGS_KEPT: Millis = 90 * DAY
+MISSED_FOR: Millis = 30 * DAY
+"""A document that stops listing a removed entry may list it again; after so long it will not."""
+
+MOST_KEPT_ENTRIES = 1_000_000
+MOST_KEPT_DAYS = 36_500
+
+SMALLEST_BATCH, LARGEST_BATCH = 5, 400
+BATCH_MS = 30.0
+"""How long one batch may hold the writer; well below what a reader would notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a feed is kept. None is without limit."""
+
+    entries: int | None = 500
+    age: Millis | None = 365 * DAY
+    unread_age: Millis | None = 90 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What the operator has set."""
+
+    limits: Limits = Limits()
+    size: int | None = 1024 * 1024 * 1024
+    """Bytes of the database."""
+    hour: int = 3
+    """Of the server's day."""
+    unfollowed: Millis | None = 90 * DAY
+    """How long a feed that nobody follows any more waits for somebody to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one follower wants of a feed: None takes the server's limit, 0 is without one."""
+
+    entries: int | None = None
+    days: int | None = None
+    unread_days: int | None = None
+
+
+def check_wish(wish: Wish) -> Wish:
+    for value, most, field in (
+        (wish.entries, MOST_KEPT_ENTRIES, "keep_entries"),
+        (wish.days, MOST_KEPT_DAYS, "keep_days"),
+        (wish.unread_days, MOST_KEPT_DAYS, "keep_unread_days"),
+    ):
+        if value is not None and not 0 <= value <= most:
+            raise Invalid(f"{field} must be between 0 and {most}", field=field)
+    return wish
+
+
+def limits_of_feed(limits: Limits, wishes: Iterable[Wish]) -> Limits:
+    """Of all who follow a feed, the one who wants most has it: nobody loses by another's wish."""
+    wanted = [_granted(limits, wish) for wish in wishes]
+    if not wanted:
+        return limits
+    return Limits(
+        entries=_most(one.entries for one in wanted),
+        age=_most(one.age for one in wanted),
+        unread_age=_most(one.unread_age for one in wanted),
+    )
+
+
+def _granted(limits: Limits, wish: Wish) -> Limits:
+    return Limits(
+        entries=limits.entries if wish.entries is None else wish.entries or None,
+        age=limits.age if wish.days is None else wish.days * DAY or None,
+        unread_age=limits.unread_age if wish.unread_days is None else wish.unread_days * DAY or None,
+    )
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else max(value for value in known if value is not None)
+
+
+def cut_short(limits: Limits, age: Millis) -> Limits:
+    """The same for a database that is too large: nothing read is kept longer than this."""
+    return Limits(limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age)
+
+
+def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
+    """Ever shorter ages, month by month down to the least, until the database fits.
+
+    `oldest` is the age of the oldest entry: where there was no limit, that is where to begin.
+    """
+    start = min(oldest if age is None else age, oldest + AGE_STEP)
+    steps = max(0, -(-(start - LEAST_AGE) // AGE_STEP))
+    for step in range(steps):
+        yield LEAST_AGE + (steps - 1 - step) * AGE_STEP
+
+
+def is_due(last: Instant | None, now: Instant, local: datetime, hour: int) -> bool:
+    """Once a day, at this hour of the server's clock (`local` is now, there) or as soon as possible after.
+
+    Where nothing was ever cleaned, the first night is waited for.
+    """
+    at = local.replace(hour=hour, minute=0, second=0, microsecond=0)
+    turn = from_datetime(at if at <= local else at - timedelta(days=1))
+    if last is None:
+        return now - turn < HOUR
+    return last < turn
+
+
+def next_batch(size: int, took_ms: float) -> int:
+    """As many as fit into the time a batch may take, growing and shrinking by at most half."""
+    fitting = size * BATCH_MS / max(took_ms, 0.1)
+    return int(min(max(fitting, size * 0.5, SMALLEST_BATCH), size * 1.5 + 1, LARGEST_BATCH))
+
+
+def removed_keys(guid: str | None, url: str | None, change_hash: str) -> list[int]:
+    """By what a removed entry is known again: its guid and its normalised address, else its words."""
+    named = [("guid", guid), ("url", url)]
+    keys = [removed_key(kind, value) for kind, value in named if value]
+    return keys or [removed_key("words", change_hash)]
+
+
+def removed_key(kind: str, value: str) -> int:
+    digest = blake2b(f"{kind}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+def in_use(size: int, entries: int, leanest: float | None) -> tuple[int, float]:
+    """About how many bytes are in use where a server keeps freed space for itself, and what to remember.
+
+    Freed space makes a database look larger than what it holds. The fewest bytes an entry was ever seen to
+    take tell what it would be without.
+    """
+    density = size / max(entries, 1)
+    least = density if leanest is None else min(density, leanest)
+    return int(least * entries), least

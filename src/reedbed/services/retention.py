@@ -1,0 +1,343 @@
+"""The daily cleanup: what is old and read goes, in batches so small that nobody waits for them.
+
+Each batch counts itself in the log and tells whose unread entries went, in its own transaction. So a cleanup
+may be broken off anywhere, and goes on where it was.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import structlog
+
+from reedbed.domain.errors import ReedbedError
+from reedbed.domain.retention import (
+    ARTICLES_KEPT,
+    LOGS_KEPT,
+    MISSED_FOR,
+    Limits,
+    cut_short,
+    in_use,
+    is_due,
+    limits_of_feed,
+    next_batch,
+    shorter_ages,
+)
+from reedbed.domain.search_words import SearchWords, search_words
+from reedbed.domain.times import DAY, SECOND, Millis
+from reedbed.ingest.text import clean_text
+from reedbed.services.announcing import announce_counts
+from reedbed.services.runtime import Runtime
+from reedbed.store import app_settings, cleanups, leftovers, removed, retention, search, status, sweeping
+from reedbed.store.cleanups import Cleanup
+from reedbed.store.retention import START, State
+from reedbed.store.search import texts
+
+log = structlog.get_logger()
+
+AT_ONCE = 2_000
+"""Candidates looked up in one go."""
+FIRST_BATCH = 25
+BATCHES_TO_MERGE = 8
+"""Each batch leaves a piece of search index behind; so many are joined before there are too many."""
+_PAUSE = 0.002
+_TOO_LARGE = "DB exceeds configured limit"
+_LEANEST = "leanest_entry_bytes"
+_WARNING = "db_size_warning"
+
+
+async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
+    """Once a day at the set hour; one that was broken off goes on at once."""
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        last, unfinished = await cleanups.latest(tx), await cleanups.is_unfinished(tx)
+    local = datetime.fromtimestamp(now / SECOND).astimezone()
+    if unfinished or is_due(last, now, local, runtime.keeping.hour):
+        return await clean_up(runtime)
+    return None
+
+
+async def clean_up(runtime: Runtime) -> Cleanup:
+    run = await _begin(runtime)
+    terms = await _terms(runtime)
+    before = await _in_use(runtime)
+    await _remove_aged(run, terms, "read")
+    await _remove_surplus(run, terms)
+    await _clear_articles(run)
+    await _remove_aged(run, terms, "unread")
+    await _remove_unfollowed(run)
+    await _drop_leftovers(run)
+    fitted = await _make_fit(run, terms)
+    return await _finish(run, before, fitted)
+
+
+async def size_warning(runtime: Runtime) -> str | None:
+    async with runtime.db.read() as tx:
+        return await app_settings.get(tx, _WARNING) or None
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    limits: Limits
+    own: Mapping[int, Limits]
+    """Of feeds whose followers want more or less kept."""
+
+    def cut_short(self, age: Millis) -> "_Terms":
+        return _Terms(
+            cut_short(self.limits, age),
+            {feed_id: cut_short(limits, age) for feed_id, limits in self.own.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    age_days: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Run:
+    runtime: Runtime
+    id: int
+    batch: int = FIRST_BATCH
+    batches: int = 0
+    losers: set[int] = field(default_factory=set[int])
+
+    async def remove(self, entry_ids: Sequence[int], state: State) -> None:
+        waiting = list(entry_ids)
+        while waiting:
+            some, waiting = waiting[: self.batch], waiting[self.batch :]
+            words = await _words(self.runtime, some)
+            clock = asyncio.get_running_loop().time
+            async with self.runtime.db.write() as tx:
+                started = clock()
+                gone = await retention.remove(tx, some, state, words)
+                await cleanups.add(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
+                await cleanups.tell(tx, gone.lost, self.runtime.now())
+            took = (clock() - started) * 1_000
+            self.losers |= gone.lost.keys()
+            self.batch = next_batch(self.batch, took)
+            await self._breathe()
+
+    async def count(self, **more: int) -> None:
+        async with self.runtime.db.write() as tx:
+            await cleanups.add(tx, self.id, **more)
+
+    async def _breathe(self) -> None:
+        """Let others write, and keep the search index from falling to pieces."""
+        self.batches += 1
+        await asyncio.sleep(_PAUSE)
+        if self.batches % BATCHES_TO_MERGE == 0:
+            async with self.runtime.db.write() as tx:
+                await search.merge_some(tx)
+            await asyncio.sleep(_PAUSE)
+
+
+async def _begin(runtime: Runtime) -> _Run:
+    async with runtime.db.write() as tx:
+        return _Run(runtime, (await cleanups.begin(tx, runtime.now())).id)
+
+
+async def _terms(runtime: Runtime) -> _Terms:
+    limits = runtime.keeping.limits
+    async with runtime.db.read() as tx:
+        wishes = await retention.wishes(tx)
+    return _Terms(limits, {feed_id: limits_of_feed(limits, wanted) for feed_id, wanted in wishes.items()})
+
+
+async def _remove_aged(run: _Run, terms: _Terms, state: State) -> None:
+    await _remove_older(run, None, _age(terms.limits, state), state, but=list(terms.own))
+    for feed_id, limits in terms.own.items():
+        await _remove_older(run, feed_id, _age(limits, state), state)
+
+
+def _age(limits: Limits, state: State) -> Millis | None:
+    return limits.age if state == "read" else limits.unread_age
+
+
+async def _remove_older(
+    run: _Run, feed_id: int | None, age: Millis | None, state: State, *, but: Sequence[int] = ()
+) -> None:
+    if age is None:
+        return
+    before, place = run.runtime.now() - age, START
+    while True:
+        async with run.runtime.db.read() as tx:
+            if feed_id is None:
+                found = await retention.aged(tx, state, before, place, most=AT_ONCE, but=but)
+            else:
+                found = await retention.aged_in(tx, feed_id, state, before, place, most=AT_ONCE)
+        if not found:
+            return
+        await run.remove([entry_id for _, entry_id in found], state)
+        place = found[-1]
+
+
+async def _remove_surplus(run: _Run, terms: _Terms) -> None:
+    wanted = [limits.entries for limits in (terms.limits, *terms.own.values()) if limits.entries is not None]
+    if not wanted:
+        return
+    async with run.runtime.db.read() as tx:
+        crowded = await retention.crowded(tx, min(wanted))
+    for feed_id, count in crowded.items():
+        kept = terms.own.get(feed_id, terms.limits).entries
+        if kept is not None and count > kept:
+            async with run.runtime.db.read() as tx:
+                top = await retention.surplus_top(tx, feed_id, kept)
+            if top is not None:
+                await _remove_up_to(run, feed_id, top, "read")
+
+
+async def _remove_up_to(run: _Run, feed_id: int, top: int, state: State) -> None:
+    beyond = 0
+    while True:
+        async with run.runtime.db.read() as tx:
+            found = await retention.below(tx, feed_id, state, top, beyond=beyond, most=AT_ONCE)
+        if not found:
+            return
+        await run.remove(found, state)
+        beyond = found[-1]
+
+
+async def _clear_articles(run: _Run) -> None:
+    beyond, before = 0, run.runtime.now() - ARTICLES_KEPT
+    while True:
+        async with run.runtime.db.read() as tx:
+            found = await leftovers.articles(tx, before, beyond=beyond, most=FIRST_BATCH)
+        if not found:
+            return
+        beyond = found[-1]
+        words = await _words(run.runtime, found, always=True)
+        async with run.runtime.db.write() as tx:
+            cleared = await leftovers.clear_articles(tx, found)
+            await search.forget(tx, words)
+            await search.index(tx, [(entry_id, said[0]) for entry_id, said in words])
+            await cleanups.add(tx, run.id, articles_cleared=cleared)
+        await asyncio.sleep(_PAUSE)
+
+
+async def _remove_unfollowed(run: _Run) -> None:
+    """Feeds that nobody came back to, with what nobody kept of them."""
+    grace = run.runtime.keeping.unfollowed
+    if grace is None:
+        return
+    left_since = run.runtime.now() - grace
+    async with run.runtime.db.read() as tx:
+        feed_ids = await leftovers.unfollowed(tx, left_since)
+    for feed_id in feed_ids:
+        await _remove_up_to(run, feed_id, 2**62, "any")
+        async with run.runtime.db.write() as tx:
+            gone = await leftovers.remove_feed(tx, feed_id, left_since)
+            await cleanups.add(tx, run.id, feeds_removed=int(gone))
+
+
+async def _drop_leftovers(run: _Run) -> None:
+    runtime, now = run.runtime, run.runtime.now()
+    async with runtime.db.write() as tx:
+        failures = await leftovers.drop_failures(tx, now - LOGS_KEPT)
+        await cleanups.add(tx, run.id, failures_removed=failures)
+        await cleanups.forget(tx, now - LOGS_KEPT)
+        await sweeping.drop_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
+        await removed.forget_missed(tx, now - MISSED_FOR)
+    while True:
+        async with runtime.db.write() as tx:
+            if not await leftovers.drop_orphan_blobs(tx, now - DAY):
+                return
+        await asyncio.sleep(_PAUSE)
+
+
+async def _make_fit(run: _Run, terms: _Terms) -> _Fitted:
+    """Make room until the database is within its size, or only what arrived lately is left."""
+    runtime, limit = run.runtime, run.runtime.keeping.size
+    if limit is None or await _size(runtime) <= limit:
+        await _warn(runtime, "")
+        return _Fitted()
+    reached = await _shorten(run, terms, limit)
+    notes = [] if reached is None else [f"Only {reached // DAY} days of read entries are kept."]
+    try:
+        await runtime.db.vacuum()
+    except ReedbedError as error:
+        notes.append(error.message)
+    fits = await _in_use(runtime) <= limit
+    await _warn(runtime, "" if fits else _TOO_LARGE)
+    if not fits:
+        log.critical("the database is larger than it may be", limit=limit, size=await _size(runtime))
+        notes.append(_TOO_LARGE)
+    return _Fitted(None if reached is None else reached // DAY, tuple(notes))
+
+
+async def _shorten(run: _Run, terms: _Terms, limit: int) -> Millis | None:
+    async with run.runtime.db.read() as tx:
+        oldest = await retention.oldest_arrival(tx)
+    reached = None
+    for age in shorter_ages(terms.limits.age, run.runtime.now() - (oldest or run.runtime.now())):
+        if await _in_use(run.runtime) <= limit:
+            break
+        reached = age
+        await _remove_aged(run, terms.cut_short(age), "read")
+    return reached
+
+
+async def _finish(run: _Run, before: int, fitted: _Fitted) -> Cleanup:
+    runtime = run.runtime
+    await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
+    async with runtime.db.write() as tx:
+        done = await cleanups.finish(
+            tx, run.id, runtime.now(), age_days=fitted.age_days, notes=" ".join(fitted.notes)
+        )
+    for user_id in run.losers:
+        await announce_counts(runtime, user_id)
+    log.info(
+        "cleaned up",
+        entries=done.entries_removed,
+        unread=done.unread_removed,
+        articles=done.articles_cleared,
+        feeds=done.feeds_removed,
+        bytes_freed=done.bytes_freed,
+    )
+    return done
+
+
+async def _warn(runtime: Runtime, warning: str) -> None:
+    async with runtime.db.write() as tx:
+        await app_settings.put(tx, _WARNING, warning, runtime.now())
+
+
+async def _size(runtime: Runtime) -> int:
+    """On SQLite of the file; on PostgreSQL of what it holds, since freed space stays with the server."""
+    if runtime.db.engine == "postgresql":
+        return await _in_use(runtime)
+    async with runtime.db.read() as tx:
+        return await status.size_in_bytes(tx)
+
+
+async def _in_use(runtime: Runtime) -> int:
+    async with runtime.db.read() as tx:
+        size = await status.bytes_in_use(tx)
+        if runtime.db.engine == "sqlite":
+            return size
+        count, leanest = await retention.how_many(tx), await app_settings.get(tx, _LEANEST)
+    used, least = in_use(size, count, float(leanest) if leanest else None)
+    async with runtime.db.write() as tx:
+        await app_settings.put(tx, _LEANEST, str(least), runtime.now())
+    return used
+
+
+async def _words(
+    runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False
+) -> list[tuple[int, list[SearchWords]]]:
+    """What the search index may hold of these entries: from the feed's text first, then the whole article."""
+    if not always and not search.needs_words_to_forget(runtime.db.engine):
+        return []
+    async with runtime.db.read() as tx:
+        found = await texts.possibly_indexed(tx, entry_ids)
+    return await asyncio.to_thread(_words_of, found)
+
+
+def _words_of(found: Sequence[texts.Unindexed]) -> list[tuple[int, list[SearchWords]]]:
+    said: dict[int, list[SearchWords]] = {}
+    for one in found:
+        words = search_words(one.title, clean_text(one.content), one.author)
+        said.setdefault(one.id, []).append(words)
+    return list(said.items())

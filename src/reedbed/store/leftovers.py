@@ -1,0 +1,118 @@
+"""What entries leave behind: whole articles long read, feeds without followers, files nobody names."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, ColumnElement, Table, bindparam, delete, exists, or_, select, update
+
+from reedbed.domain.times import Instant
+from reedbed.store import tables as t
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among
+from reedbed.store.retention import may_go
+from reedbed.store.statements import Statement
+
+entries, subscriptions, feeds = t.entries, t.subscriptions, t.feeds
+
+# ---- whole articles --------------------------------------------------------------------------------
+
+_bodies = t.entry_bodies
+_ARTICLES = Statement(
+    select(entries.c.id)
+    .join_from(_bodies, entries, entries.c.id == _bodies.c.entry_id)
+    .where(
+        _bodies.c.full_content.is_not(None),
+        _bodies.c.entry_id > bindparam("beyond"),
+        entries.c.fetched_at < bindparam("before"),
+        *may_go("read"),
+    )
+    .order_by(_bodies.c.entry_id)
+    .limit(bindparam("most", type_=BigInteger))
+)
+_CLEAR = Statement(
+    update(_bodies)
+    .where(among(_bodies.c.entry_id, "ids"), _bodies.c.full_content.is_not(None))
+    .values(full_content=None, full_attempted_at=None)
+)
+
+
+async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[int]:
+    """Read entries that arrived before this moment and still hold their whole article."""
+    return [row[0] for row in await tx.all(_ARTICLES, {"before": before, "beyond": beyond, "most": most})]
+
+
+async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> int:
+    return await tx.run(_CLEAR, {"ids": list(entry_ids)})
+
+
+# ---- feeds that nobody follows ---------------------------------------------------------------------
+
+_other = subscriptions.alias("other")
+
+
+def _nobody_follows() -> list[ColumnElement[bool]]:
+    recently = or_(_other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since"))
+    return [
+        ~feeds.c.operator_added,
+        feeds.c.kind != "saved",
+        feeds.c.created_at <= bindparam("left_since"),
+        ~exists().where(_other.c.feed_id == feeds.c.id, recently).correlate(feeds),
+    ]
+
+
+_UNFOLLOWED = Statement(select(feeds.c.id).where(*_nobody_follows()).order_by(feeds.c.id))
+_HOLD_FEED = Statement(select(feeds.c.id).where(feeds.c.id == bindparam("id")).with_for_update())
+_DELETE_FEED = Statement(
+    delete(feeds).where(
+        feeds.c.id == bindparam("id"),
+        *_nobody_follows(),
+        ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds),
+    )
+)
+
+
+async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
+    """Feeds that everybody left before this moment, or nobody ever followed."""
+    return [row[0] for row in await tx.all(_UNFOLLOWED, {"left_since": left_since})]
+
+
+async def remove_feed(tx: Tx, feed_id: int, left_since: Instant) -> bool:
+    """Only an empty one that still nobody follows."""
+    await tx.all(_HOLD_FEED, {"id": feed_id})
+    return await tx.run(_DELETE_FEED, {"id": feed_id, "left_since": left_since}) > 0
+
+
+# ---- what belongs to nobody ------------------------------------------------------------------------
+
+
+def _references(to: Table) -> list[ColumnElement[int]]:
+    """Every column of every table that names a row of this one."""
+    return [
+        column
+        for table in t.metadata.tables.values()
+        for column in table.columns
+        if any(key.column.table is to for key in column.foreign_keys)
+    ]
+
+
+_blobs = t.blobs
+_ORPHANS = Statement(
+    delete(_blobs).where(
+        _blobs.c.id.in_(
+            select(_blobs.c.id)
+            .where(
+                _blobs.c.created_at < bindparam("before"),
+                *(~exists().where(column == _blobs.c.id).correlate(_blobs) for column in _references(_blobs)),
+            )
+            .limit(bindparam("most", type_=BigInteger))
+        )
+    )
+)
+_FAILURES = Statement(delete(t.summary_failures).where(t.summary_failures.c.failed_at < bindparam("before")))
+
+
+async def drop_orphan_blobs(tx: Tx, before: Instant, *, most: int = 100) -> int:
+    return await tx.run(_ORPHANS, {"before": before, "most": most})
+
+
+async def drop_failures(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FAILURES, {"before": before})
