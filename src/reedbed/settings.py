@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     search_rate_burst: int = Field(10, ge=1)
     search_rate_per_second: float = Field(1, gt=0)
     feeds_refresh_rate_limit: int = Field(10, ge=1)
+    deframer_rate_burst: int = Field(60, ge=1)
+    deframer_rate_per_second: float = Field(2, gt=0)
 
     # fetching
     allow_networks: Annotated[tuple[Network, ...], NoDecode] = ()
@@ -66,6 +68,20 @@ class Settings(BaseSettings):
     smtp_password: SecretStr = SecretStr("")
     smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
     smtp_from: str = ""
+
+    # newsletters in
+    mail_domain: str = Field("", pattern=r"^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?$")
+    mail_host: str = "0.0.0.0"  # noqa: S104  nobody listens before a port is set
+    mail_port: int = Field(0, ge=0, le=65535)
+    mail_protocol: Literal["smtp", "lmtp"] = "smtp"
+    mail_tls_cert: str = ""
+    mail_tls_key: str = ""
+    mail_max_bytes: int = Field(15 * 1024 * 1024, ge=10_000, le=50 * 1024 * 1024)
+    mail_rate_limit: int = Field(60, ge=1)
+    mail_authserv_id: str = ""
+    mail_webhook_token: SecretStr = SecretStr("")
+    mail_mailgun_key: SecretStr = SecretStr("")
+    mail_ses_topics: Annotated[tuple[str, ...], NoDecode] = ()
 
     # summaries and digests
     ai_provider: Literal["extractive", "openai", "mock"] = "extractive"
@@ -88,6 +104,9 @@ class Settings(BaseSettings):
     ai_half_open_max_requests: int = Field(3, ge=1)
     summary_language: str = Field("", pattern=r"^(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?$")
 
+    # framing
+    deframer_items: int = Field(50, ge=1, le=500)
+
     # telling what happens
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "text", "json"] = "auto"
@@ -101,6 +120,18 @@ class Settings(BaseSettings):
     @classmethod
     def _origins(cls, value: Any) -> Any:
         return tuple(part.rstrip("/") for part in _parts(value))
+
+    @field_validator("mail_ses_topics", mode="before")
+    @classmethod
+    def _topics(cls, value: Any) -> Any:
+        return tuple(_parts(value))
+
+    @field_validator("mail_webhook_token")
+    @classmethod
+    def _hard_to_guess(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and len(value.get_secret_value()) < 20:
+            raise ValueError("needs at least 20 characters: whoever knows it can send mail in")
+        return value
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -151,6 +182,12 @@ class Settings(BaseSettings):
             )
         if self.smtp_host and not self.smtp_from:
             raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
+        if self.mail_port and not self.mail_domain:
+            raise ValueError("REEDBED_MAIL_PORT needs REEDBED_MAIL_DOMAIN, the domain mail is taken for")
+        if bool(self.mail_tls_cert) != bool(self.mail_tls_key):
+            raise ValueError(
+                "REEDBED_MAIL_TLS_CERT and REEDBED_MAIL_TLS_KEY go together: set both or neither"
+            )
         if self.ai_provider == "openai" and not (self.ai_base_url and self.ai_model):
             raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
         if self.fetch_max_backoff < self.fetch_interval:

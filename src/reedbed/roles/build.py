@@ -16,6 +16,7 @@ from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import MILLIONTHS, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.limits import Allowance, Limits, per_minute
+from reedbed.domain.mail_policy import MailDoor, MailPolicy
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.websub import why_unreachable
 from reedbed.events.bus import Bus
@@ -26,7 +27,15 @@ from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.services import accounts
-from reedbed.services.runtime import AccountPolicy, AiPolicy, DoorPolicy, FetchPolicy, HubPolicy, Runtime
+from reedbed.services.runtime import (
+    AccountPolicy,
+    AiPolicy,
+    DoorPolicy,
+    FetchPolicy,
+    FramingPolicy,
+    HubPolicy,
+    Runtime,
+)
 from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
@@ -68,8 +77,10 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             limits=_limits(settings),
             doors=DoorPolicy(settings.trusted_proxies, settings.cors_origins),
             ai=ai,
+            framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
             mailer=_mailer(settings),
+            mail=_mail_policy(settings),
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
@@ -206,12 +217,33 @@ def _mailer(settings: Settings) -> Mailer | None:
     return Mailer(server)
 
 
+def _mail_policy(settings: Settings) -> MailPolicy:
+    door = MailDoor(
+        host=settings.mail_host,
+        port=settings.mail_port,
+        protocol=settings.mail_protocol,
+        certificate=settings.mail_tls_cert,
+        key=settings.mail_tls_key,
+        per_minute=settings.mail_rate_limit,
+    )
+    return MailPolicy(
+        domain=settings.mail_domain.lower(),
+        door=door if settings.mail_port else None,
+        max_bytes=settings.mail_max_bytes,
+        authserv_id=settings.mail_authserv_id.lower(),
+        webhook_token=settings.mail_webhook_token.get_secret_value(),
+        mailgun_key=settings.mail_mailgun_key.get_secret_value(),
+        ses_topics=settings.mail_ses_topics,
+    )
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         login=per_minute(settings.login_rate_limit),
         requests=Allowance(settings.api_rate_burst, settings.api_rate_per_second),
         search=Allowance(settings.search_rate_burst, settings.search_rate_per_second),
         refresh=per_minute(settings.feeds_refresh_rate_limit),
+        deframer=Allowance(settings.deframer_rate_burst, settings.deframer_rate_per_second),
     )
 
 

@@ -8,6 +8,7 @@ from reedbed.ai.model import Model
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
 from reedbed.domain.limits import Limits
+from reedbed.domain.mail_policy import MailPolicy
 from reedbed.domain.retention import Keeping
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.events.bus import Bus
@@ -70,6 +71,12 @@ class HubPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class FramingPolicy:
+    items: int = 50
+    """In a document of the deframer, and as many of a feed are read when it is switched on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
     bus: Bus
@@ -86,9 +93,11 @@ class Runtime:
     limits: Limits = field(default=Limits())
     doors: DoorPolicy = field(default=DoorPolicy())
     ai: AiPolicy = field(default=AiPolicy())
+    framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""
+    mail: MailPolicy = field(default=MailPolicy())
     keeping: Keeping = field(default=Keeping())
     callers: CallerCache = field(default_factory=CallerCache)
     steadiness: Steadiness = field(default_factory=Steadiness)
