@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant
 
 
@@ -120,8 +121,8 @@ def scope_words(scopes: frozenset[Scope]) -> str:
 
 
 def check_token_name(name: str) -> str:
-    shown = " ".join(name.split())
-    if not shown or not shown.isprintable():
+    shown = shown_line(name)
+    if not shown:
         raise Invalid("Give it a name, so that you know it again.", field="name")
     if len(shown) > 100:
         raise Invalid("The name must have at most 100 characters.", field="name")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255
@@ -29,7 +29,7 @@ class FolderNode:
 
 
 def folder_name(name: str) -> str:
-    tidy = storable(name).strip()
+    tidy = shown_line(name)
     if not tidy:
         raise Invalid("Folder name is required", field="name")
     if len(tidy) > MAX_FOLDER_NAME:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from reedbed.domain.entries import VIEWS, View, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.rules import MAX_TAG
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
 
 MAX_FEED_NAME = 100
@@ -43,7 +43,7 @@ class PublishedFeed:
 
 
 def check_feed_name(name: str) -> str:
-    tidy = storable(name).strip()
+    tidy = shown_line(name)
     if not tidy:
         raise Invalid("A name is required", field="name")
     if len(tidy) > MAX_FEED_NAME:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import compile_pattern
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 
@@ -165,7 +165,7 @@ def check_rule(
     name: str, join: str, conditions: Sequence[Condition], actions: Sequence[Action]
 ) -> tuple[str, Join, tuple[Condition, ...], tuple[Action, ...]]:
     """The parts of a rule, tidied; raises `Invalid` with the field that is wrong."""
-    title = storable(name).strip()
+    title = shown_line(name)
     if not title:
         raise Invalid("Rule name is required", field="name")
     if len(title) > MAX_RULE_NAME:

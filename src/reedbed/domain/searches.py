@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.search import MAX_TEXT, parse_search
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
 
 LONGEST_NAME = 100
@@ -28,7 +28,7 @@ class UnreadMatches:
 
 
 def search_name(text: str) -> str:
-    name = " ".join(storable(text).split())
+    name = shown_line(text)
     if not name:
         raise Invalid("A saved search needs a name.", field="name")
     if len(name) > LONGEST_NAME:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line
 
 LONGEST = 100
 MOST_ON_AN_ENTRY = 50
@@ -12,13 +12,11 @@ MOST_TAGS = 2_000
 
 def tag_name(text: str) -> str:
     """Spaces around and within are made single; the rest is the user's own."""
-    name = " ".join(storable(text).split())
+    name = shown_line(text)
     if not name:
         raise Invalid("A tag needs a name.", field="name")
     if len(name) > LONGEST:
         raise Invalid(f"A tag's name may have at most {LONGEST} characters.", field="name")
-    if not name.isprintable():
-        raise Invalid("A tag's name may not hold control characters.", field="name")
     return name
 
 

@@ -5,7 +5,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import shown_line
 
 MAX_ADDRESS = 2_048
 MAX_NAME = 255
@@ -50,7 +50,7 @@ def feed_address(text: str) -> str:
 
 
 def feed_name(name: str) -> str:
-    tidy = storable(name).strip()
+    tidy = shown_line(name)
     if not tidy:
         raise Invalid("Feed name is required", field="name")
     if len(tidy) > MAX_NAME:

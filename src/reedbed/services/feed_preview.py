@@ -7,6 +7,7 @@ from reedbed.domain.discovery import Discovery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Fetched, FetchRequest
+from reedbed.domain.texts import shown_line
 from reedbed.domain.times import DAY, Instant
 from reedbed.domain.urls import feed_address
 from reedbed.ingest.clean import clean_html
@@ -59,7 +60,7 @@ async def preview_address(runtime: Runtime, user_id: int, address: str) -> FeedP
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
         url=address,
-        title=parsed.title or address,
+        title=shown_line(parsed.title) or address,
         description=parsed.description,
         site_url=parsed.site_url,
         language=parsed.language,
@@ -111,4 +112,4 @@ def _latest(parsed: ParsedFeed) -> tuple[PreviewEntry, ...]:
 
 def _entry(entry: ParsedEntry) -> PreviewEntry:
     content = clean_html(entry.summary or entry.content, entry.url)
-    return PreviewEntry(entry.title, entry.url, entry.published, digest_content(content).preview)
+    return PreviewEntry(shown_line(entry.title), entry.url, entry.published, digest_content(content).preview)

@@ -4,6 +4,7 @@ import orjson
 
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
 from reedbed.domain.search_words import search_words
+from reedbed.domain.texts import shown_line
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import entry_language
 from reedbed.ingest.text import cut, digest_content
@@ -18,7 +19,7 @@ _LANGUAGE_FROM = 300
 def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
     content = clean_html(entry.content or entry.summary or "", entry.url or feed.site_url)
     digest = digest_content(content)
-    title = entry.title or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED
+    title = shown_line(entry.title) or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED
     author = _author(entry, feed)
     return EntryText(
         title=title,
@@ -36,7 +37,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
 
 def _author(entry: ParsedEntry, feed: ParsedFeed) -> str | None:
     names = [author.name for author in entry.authors or feed.authors if author.name]
-    return ", ".join(names)[:_MAX_AUTHOR] or None
+    return shown_line(", ".join(names))[:_MAX_AUTHOR] or None
 
 
 def _extra(entry: ParsedEntry) -> str:

@@ -1,0 +1,32 @@
+import pytest
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.folders import folder_name
+from reedbed.domain.searches import search_name
+from reedbed.domain.tags import tag_name
+from reedbed.domain.texts import shown_line
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("  two \n lines\t", "two lines"),
+        ("evil \u202egnirts\u202c", "evil gnirts"),
+        ("\u2066isolated\u2069 \u200bwords\ufeff", "isolated words"),
+        ("bell\x07 and \x9bescape", "bell and escape"),
+        ("\u200b\u200d\u2060", ""),
+        ("\u3164", ""),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("\U0001f469\u200d\U0001f33e", "\U0001f469\u200d\U0001f33e"),
+        ("lone \ud800 surrogate", "lone surrogate"),
+    ],
+)
+def test_a_line_shows_what_it_says(given: str, shown: str) -> None:
+    assert shown_line(given) == shown
+
+
+@pytest.mark.parametrize("check", [folder_name, search_name, tag_name])
+def test_names_cannot_hide_or_turn_around(check) -> None:
+    assert check("a\u202eb\u200b") == "ab"
+    with pytest.raises(Invalid):
+        check("\u200b\u202e")
