@@ -44,6 +44,7 @@ class Act:
 class Model:
     entries: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Entry to its feed and place."""
+    arrived: dict[int, int] = field(default_factory=dict)
     listed_from: dict[int, int] = field(default_factory=dict)
     following: dict[tuple[int, int], Following] = field(default_factory=dict)
     starred: set[tuple[int, int]] = field(default_factory=set)
@@ -52,8 +53,9 @@ class Model:
     parents: dict[int, int | None] = field(default_factory=dict)
     acts: list[Act] = field(default_factory=list)
 
-    def arrive(self, entry: int, feed: int, sort_at: int) -> None:
+    def arrive(self, entry: int, feed: int, sort_at: int, now: int) -> None:
         self.entries[entry] = (feed, sort_at)
+        self.arrived[entry] = now
         for (_, followed), sub in self.following.items():
             if followed == feed and sub.active and not sub.paused:
                 sub.rows[entry] = entry <= sub.mark
@@ -137,6 +139,16 @@ class Model:
         self.starred = {mark for mark in self.starred if mark[1] != entry}
         self.later = {mark for mark in self.later if mark[1] != entry}
         self.tagged = {mark for mark in self.tagged if mark[1] != entry}
+
+    def removable(self, feed: int, state: str, before: int) -> set[int]:
+        """What arrived before this moment, kept by nobody, and read by all or unread by somebody."""
+        kept = {mark[1] for mark in (*self.starred, *self.later, *self.tagged)}
+        old = {entry for entry in self._of(feed) if self.arrived[entry] < before and entry not in kept}
+        waiting = {entry for sub in self.following.values() if sub.active for entry in sub.alive()}
+        return old & waiting if state == "unread" else old - waiting
+
+    def beyond_newest(self, feed: int, count: int) -> set[int]:
+        return set(self._of(feed)[: -count or None])
 
     def unread(self, user: int) -> set[int]:
         return {entry for sub in self._subs(user).values() for entry in sub.alive()}

@@ -17,13 +17,13 @@ from hypothesis.stateful import (
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.store import counts, mark_all, marks, selecting, tags, undo, unread
+from reedbed.store import counts, mark_all, marks, retention, selecting, tags, undo, unread
 from reedbed.store import entries as store
 from reedbed.store.opening import open_database
 from reedbed.store.selecting import Chosen
 from tests.effort import EFFORT
 from tests.store.library import Library
-from tests.store.reading_model import Act, Model
+from tests.store.reading_model import NO_END, Act, Model
 
 Result = TypeVar("Result")
 
@@ -89,8 +89,8 @@ class ReadingMachine(RuleBasedStateMachine):
     def arrive(self, feed: int, late: bool, back: int) -> None:
         ReadingMachine.clock += MINUTE
         sort_at = self.clock - back * 10 * MINUTE if late else self.clock
-        entry = self.do(self.library.entry(self.feeds[feed], sort_at=sort_at))
-        self.model.arrive(entry, self.feeds[feed], sort_at)
+        entry = self.do(self.library.entry(self.feeds[feed], sort_at=sort_at, fetched_at=self.clock))
+        self.model.arrive(entry, self.feeds[feed], sort_at, self.clock)
 
     @rule(who=WHO, feed=FEED, folder=st.integers(0, 2))
     def follow(self, who: int, feed: int, folder: int) -> None:
@@ -137,6 +137,44 @@ class ReadingMachine(RuleBasedStateMachine):
         else:
             self.do(self.library.lists_from(feed, entry))
             self.model.listed_from[feed] = entry
+
+    @rule(feed=FEED, state=st.sampled_from(["read", "unread"]), minutes=st.integers(0, 10))
+    def retain(self, feed: int, state: retention.State, minutes: int) -> None:
+        """Retention takes what is older than so many minutes."""
+        feed_id, before = self.feeds[feed], self.clock - minutes * MINUTE
+        going = self.model.removable(feed_id, state, before)
+        lost = {user: len(going & self.model.unread(user)) for user in self.users}
+
+        async def act() -> retention.Removed:
+            async with self.library.db.write() as tx:
+                found = await retention.aged_in(tx, feed_id, state, before, retention.START, most=1_000)
+                assert {entry for _, entry in found} == going
+                # Whoever looked before may have been overtaken: asked for all, it takes only these.
+                return await retention.remove(tx, sorted(self._old(feed_id, before)), state)
+
+        removed = self.do(act())
+        assert (removed.entries, removed.unread) == (len(going), len(going) if state == "unread" else 0)
+        assert removed.lost == {user: count for user, count in lost.items() if count}
+        for entry in going:
+            self.model.forget(entry)
+
+    @rule(feed=FEED, kept=st.integers(1, 6))
+    def keep_the_newest(self, feed: int, kept: int) -> None:
+        feed_id = self.feeds[feed]
+        surplus = self.model.beyond_newest(feed_id, kept)
+        going = self.model.removable(feed_id, "read", NO_END) & surplus
+
+        async def act() -> list[int]:
+            async with self.library.db.write() as tx:
+                top = await retention.surplus_top(tx, feed_id, kept)
+                assert top == max(surplus, default=None)
+                found = await retention.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
+                await retention.remove(tx, found, "read")
+                return found
+
+        assert set(self.do(act())) == going
+        for entry in going:
+            self.model.forget(entry)
 
     # ---- one by one
 
@@ -364,6 +402,14 @@ class ReadingMachine(RuleBasedStateMachine):
 
     def _entry(self, pick: int) -> int:
         return sorted(self.model.entries)[pick % len(self.model.entries)]
+
+    def _old(self, feed: int, before: int) -> set[int]:
+        arrived = self.model.arrived
+        return {
+            entry
+            for entry, (home, _) in self.model.entries.items()
+            if home == feed and arrived[entry] < before
+        }
 
     def _folder(self, user: int, folder: int) -> int | None:
         return (*self.folders[user], None)[folder]
