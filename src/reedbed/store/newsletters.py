@@ -161,9 +161,8 @@ _KNOWN = Statement(
     select(entries.c.id).where(entries.c.feed_id == bindparam("feed"), entries.c.guid == bindparam("guid"))
 )
 
-_DELIVERY = Statement(
-    insert(mail_deliveries).on_conflict_do_nothing().returning(mail_deliveries.c.key), columns=["key", "at"]
-)
+_DELIVERY = Statement(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])
+_DELIVERED = Statement(select(mail_deliveries.c.at).where(mail_deliveries.c.key == bindparam("key")))
 _FORGET_DELIVERIES = Statement(delete(mail_deliveries).where(mail_deliveries.c.at < bindparam("before")))
 
 _ADD_IMAGE = Statement(insert(mail_images).on_conflict_do_nothing(), columns=["entry_id", "blob_id"])
@@ -336,9 +335,12 @@ async def known_entry(tx: Tx, feed_id: int, guid: str) -> int | None:
     return await tx.value(_KNOWN, {"feed": feed_id, "guid": guid})
 
 
-async def first_delivery(tx: Tx, key: str, now: Instant) -> bool:
-    """False for one that was here before."""
-    return await tx.value(_DELIVERY, {"key": key, "at": now}) is not None
+async def was_delivered(tx: Tx, key: str) -> bool:
+    return await tx.value(_DELIVERED, {"key": key}) is not None
+
+
+async def note_delivery(tx: Tx, key: str, now: Instant) -> None:
+    await tx.run(_DELIVERY, {"key": key, "at": now})
 
 
 async def forget_deliveries(tx: Tx, before: Instant) -> int:
