@@ -11,7 +11,7 @@ from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
-from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_summary
+from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_task
 from reedbed.services.runtime import Runtime
 from reedbed.services.status import queue_state
 from tests.crawling import crawl_on
@@ -247,7 +247,7 @@ async def test_a_call_is_reserved_before_and_settled_after(desk: Desk, server: M
     reserved = task.permit.reserved
     assert await _usage(desk) == (1, reserved.tokens_in, reserved.tokens_out, reserved.cost)
     assert reserved.tokens_in > 100 and reserved.tokens_out == 500
-    await write_summary(desk.runtime, task)
+    await write_task(desk.runtime, task)
     assert await _usage(desk) == (1, 100, 20, 400)
     assert await desk.value("SELECT cost FROM ai_user_usage WHERE user_id = :id", id=desk.user.id) == 400
 
@@ -311,8 +311,8 @@ async def test_a_worker_that_dies_in_a_call_costs_one_repeated_call(desk: Desk, 
     entry = await desk.entry()
     await desk.ask(entry)
     task = await next_task(desk.runtime)
-    assert isinstance(task, Task) and task.permit is not None and task.prompt is not None
-    await task.permit.model.ask(task.prompt)  # and here the worker is killed
+    assert isinstance(task, Task) and task.permit is not None and task.work.prompt is not None
+    await task.permit.model.ask(task.work.prompt)  # and here the worker is killed
     second = replace(desk.runtime, name="that worker")
     assert isinstance(await next_task(second), Nap)
     desk.pass_time(LEASE + SECOND)
@@ -333,9 +333,9 @@ async def test_an_answer_that_comes_after_its_lease_spoils_nothing(desk: Desk, s
     current = await next_task(second)
     assert isinstance(current, Task)
     server.say(Reply(500))
-    await write_summary(desk.runtime, late)
+    await write_task(desk.runtime, late)
     assert await desk.value("SELECT lease_holder FROM summary_queue") == "that worker"
-    await write_summary(second, current)
+    await write_task(second, current)
     assert (await desk.ask(entry)).status == "ready"
 
 
@@ -376,7 +376,7 @@ async def _drain(runtime: Runtime) -> None:
     while idle < 3:
         found = await next_task(runtime)
         if isinstance(found, Task):
-            await write_summary(runtime, found)
+            await write_task(runtime, found)
         elif isinstance(found, Nap):
             idle += 1
             await asyncio.sleep(0.01)

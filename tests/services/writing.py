@@ -6,7 +6,7 @@ from typing import Any
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.summaries import SummaryState
-from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_summary
+from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_task
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.services.summaries import get_summary
 from reedbed.store import users
@@ -67,7 +67,7 @@ class Desk:
             match await next_task(self.runtime):
                 case Task() as task:
                     tried += 1
-                    await write_summary(self.runtime, task)
+                    await write_task(self.runtime, task)
                 case Nap():
                     break
                 case Gone():

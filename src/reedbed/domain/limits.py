@@ -23,3 +23,5 @@ class Limits:
     """Of one user, as the next two."""
     search: Allowance = field(default=Allowance(10, 1))
     refresh: Allowance = field(default=per_minute(10))
+    deframer: Allowance = field(default=Allowance(60, 2))
+    """From one address, at the deframer's public doors."""

@@ -1,42 +1,34 @@
-"""What an AI worker does: take the next summary that may be written now, write it, note what became of it."""
+"""What an AI worker does: take the next thing that may be written now, write it, note what became of it."""
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
-from reedbed.ai.answers import read_summary
-from reedbed.ai.model import Answer, Prompt, Trouble
-from reedbed.ai.prompts import summary_prompt
+from reedbed.ai.model import Answer, Trouble
 from reedbed.domain.budget import Usage
 from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import EXTRACT, LEASE, MOST_ATTEMPTS, Summary, after_failure
+from reedbed.domain.summaries import EXTRACT, LEASE, MOST_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.ingest.language import detect_language
-from reedbed.ingest.text import clean_text
 from reedbed.services.ai_gate import Closed, Door, Permit, enter, find_door, settle
-from reedbed.services.preferences import preferences_of
+from reedbed.services.ai_works import Told, Work, find_work
 from reedbed.services.runtime import Runtime
-from reedbed.services.summaries import MOST_HTML
-from reedbed.services.writers import may_send
-from reedbed.store import summaries, summary_queue, users
+from reedbed.store import summaries, summary_queue
 from reedbed.store.database import Tx
-from reedbed.store.summaries import Made, Source
 from reedbed.store.summary_queue import Queued
 
 log = structlog.get_logger()
 
 WORKER_DIED = "The worker stopped in the middle of it."
-UNREADABLE = "The model's answer could not be read."
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     row: Queued
-    source: Source
-    prompt: Prompt | None = None
+    work: Work
     permit: Permit | None = None
-    """None: the built-in extract writes it."""
+    """None: it is written without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +53,18 @@ async def next_task(runtime: Runtime) -> Task | Nap | Gone:
         return await _take(tx, runtime, now)
 
 
-async def write_summary(runtime: Runtime, task: Task) -> None:
+async def write_task(runtime: Runtime, task: Task) -> None:
     """The model is asked outside any transaction; one write notes the end of it."""
     try:
         outcome = await _outcome(task)
     except Exception:
-        log.exception("a summary broke down", key=task.row.key)
-        outcome = Trouble("permanent", "The text could not be summarised.")
+        log.exception("writing broke down", key=task.row.key)
+        outcome = Trouble("permanent", "This text could not be worked on.")
     written = _read(task, outcome)
     async with runtime.db.write() as tx:
         told = await _note(tx, runtime, task, outcome, written)
     for entry_id, feed_id in told:
-        data = {"id": str(entry_id), "ids": [str(entry_id)], "summary": True}
+        data = {"id": str(entry_id), "ids": [str(entry_id)], task.work.name: True}
         await runtime.bus.publish(Hint("entry_updated", feed_id=feed_id, data=data))
 
 
@@ -90,90 +82,55 @@ async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
     row = await summary_queue.claim(tx, models, runtime.name, now, now - LEASE)
     if row is None:
         return Nap(min(door.until, now + 5 * SECOND) if isinstance(door, Closed) else now + 5 * SECOND)
-    source = await summaries.source_of(tx, row.key)
-    if source is None or await summaries.exists(tx, row.key):
+    work = await find_work(tx, runtime, row)
+    if work is None:
         await summary_queue.done(tx, row, runtime.name)
         return Gone()
     if row.attempts >= MOST_ATTEMPTS:
         setback = after_failure("temporary", row.attempts, row.empties, now)
         await summary_queue.set_back(tx, row, runtime.name, setback, WORKER_DIED)
         return Gone()
-    if row.model == EXTRACT:
-        return Task(row, source)
+    if work.prompt is None:
+        return Task(row, work)
     assert isinstance(door, Door)
-    return await _permitted(tx, runtime, door, row, source, now)
-
-
-async def _permitted(
-    tx: Tx, runtime: Runtime, door: Door, row: Queued, source: Source, now: Instant
-) -> Task | Gone:
-    user = None if row.user_id is None else await users.by_id(tx, row.user_id)
-    if user is None or not may_send(runtime, preferences_of(user)):
-        # Who asked has left or changed their mind since: nothing is sent for them.
-        await summary_queue.done(tx, row, runtime.name)
-        return Gone()
-    prompt = summary_prompt(source.title, source.source, _text(source), row.language)
-    permit = await enter(tx, runtime, door, prompt, user.id, now)
+    permit = await enter(tx, runtime, door, work.prompt, work.user_id, now)
     if isinstance(permit, Closed):
         await summary_queue.put_off(tx, row, runtime.name, permit.until, permit.why)
         return Gone()
-    return Task(row, source, prompt, permit)
+    return Task(row, work, permit)
 
 
-async def _outcome(task: Task) -> Answer | Trouble | Summary:
-    if task.permit is None or task.prompt is None:
-        return await asyncio.to_thread(_extracted, task.source)
-    return await task.permit.model.ask(task.prompt)
+async def _outcome(task: Task) -> Any:
+    """What the model answered, or what was written without one."""
+    if task.permit is None or task.work.prompt is None:
+        return await asyncio.to_thread(task.work.write)
+    return await task.permit.model.ask(task.work.prompt)
 
 
-def _extracted(source: Source) -> Summary | Trouble:
-    from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once they are needed
-
-    text = _text(source)
-    found = extract(source.title, text)
-    if not found.text:
-        return Trouble("permanent", "There is nothing in this entry to summarise.")
-    language = source.language or detect_language(text) or ""
-    return Summary(found.text, found.one_line, EXTRACT, language)
-
-
-def _text(source: Source) -> str:
-    return clean_text(source.content[:MOST_HTML])
-
-
-def _read(task: Task, outcome: Answer | Trouble | Summary) -> Summary | Trouble:
+def _read(task: Task, outcome: Any) -> Any:
     if not isinstance(outcome, Answer):
         return outcome
-    found = read_summary(outcome.text)
-    if found is None:
-        return Trouble("permanent", UNREADABLE)
     assert task.permit is not None
-    return Summary(found.text, found.one_line, task.permit.model.name, task.row.language)
+    return task.work.read(outcome.text, task.permit.model.name)
 
 
-async def _note(
-    tx: Tx,
-    runtime: Runtime,
-    task: Task,
-    outcome: Answer | Trouble | Summary,
-    written: Summary | Trouble,
-) -> list[tuple[int, int]]:
+async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any) -> Told:
     """The entries whose readers should look again."""
     now, row = runtime.now(), task.row
     used = Usage()
-    if task.permit is not None and not isinstance(outcome, Summary):
+    if task.permit is not None:
         used = await settle(tx, runtime, task.permit, outcome, now)
-    if isinstance(written, Summary):
-        await summaries.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+    if not isinstance(written, Trouble):
+        told = await task.work.keep(tx, runtime, written, used, now)
         await summary_queue.done(tx, row, runtime.name)
-        return await summaries.entries_of(tx, row.key)
+        return told
     setback = after_failure(written.kind, row.attempts, row.empties, now)
     if not await summary_queue.set_back(tx, row, runtime.name, setback, written.message):
         return []  # the lease ran out, and whoever has it now decides
-    log.warning("a summary failed", key=row.key, kind=written.kind, error=written.message)
+    log.warning("writing failed", what=task.work.name, key=row.key, kind=written.kind, error=written.message)
     if setback.given_up:
         await summary_queue.drop(tx, row.key)
         await summaries.note_failure(tx, row.key, row.content_hash, written.message, now)
     if setback.given_up or setback.cooldown_until is not None:
-        return await summaries.entries_of(tx, row.key)
+        return await task.work.readers(tx)
     return []

@@ -1,4 +1,4 @@
-"""The loop that writes summaries: a few calls side by side, woken when somebody asks."""
+"""The loop that writes what waits for a model: a few calls side by side, woken when somebody asks."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ import structlog
 
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.times import SECOND
-from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_summary
+from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_task
 from reedbed.services.runtime import Runtime
 
 log = structlog.get_logger()
@@ -18,7 +18,7 @@ SHORTEST_NAP = 0.05
 AFTER_TROUBLE = 2.0
 
 
-async def write_summaries(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Until told to stop; then finish the calls in flight within `grace` seconds and give the others back."""
     wake = asyncio.Event()
     running: dict[asyncio.Task[None], Task] = {}
@@ -40,7 +40,7 @@ async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake:
     try:
         found = await next_task(runtime)
     except Unavailable as error:
-        log.warning("summaries wait for the database", error=error.message)
+        log.warning("the queue waits for the database", error=error.message)
         return AFTER_TROUBLE
     match found:
         case Nap():
@@ -56,11 +56,11 @@ async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake:
 
 async def _write(runtime: Runtime, task: Task) -> None:
     try:
-        await write_summary(runtime, task)
+        await write_task(runtime, task)
     except Unavailable as error:
-        log.warning("a summary could not be noted", key=task.row.key, error=error.message)
+        log.warning("what was written could not be noted", key=task.row.key, error=error.message)
     except Exception:
-        log.exception("a summary could not be noted", key=task.row.key)
+        log.exception("what was written could not be noted", key=task.row.key)
 
 
 async def _finish(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from reedbed.services.runtime import Runtime
-from reedbed.worker.ai import write_summaries
+from reedbed.worker.ai import write_what_is_queued
 from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, sweep
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
@@ -23,7 +23,7 @@ async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))
             loops.create_task(run_jobs(runtime, stop, grace=grace))
-            loops.create_task(write_summaries(runtime, stop, grace=grace))
+            loops.create_task(write_what_is_queued(runtime, stop, grace=grace))
     finally:
         # What they do can be broken off anywhere and is taken up again.
         for chore in chores:

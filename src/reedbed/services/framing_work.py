@@ -1,0 +1,86 @@
+"""The analysis of an entry's framing, as the AI worker has it written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reedbed.ai.framing_answers import read_framing
+from reedbed.ai.framing_prompts import framing_prompt
+from reedbed.ai.model import Prompt, Trouble
+from reedbed.domain.budget import Usage
+from reedbed.domain.framing import Analysis, variant_for
+from reedbed.domain.summaries import MOST_ATTEMPTS
+from reedbed.domain.times import Instant
+from reedbed.ingest.text import clean_text
+from reedbed.services.framed_documents import build_documents
+from reedbed.services.framing_jobs import ask_feed_later
+from reedbed.services.preferences import preferences_of
+from reedbed.services.runtime import Runtime
+from reedbed.services.summaries import MOST_HTML
+from reedbed.services.writers import may_send
+from reedbed.store import analyses, users
+from reedbed.store.analyses import Made, Source
+from reedbed.store.database import Tx
+from reedbed.store.summary_queue import Queued
+
+NOT_AS_ASKED = "The model's answer was not as asked for."
+
+
+@dataclass(frozen=True, slots=True)
+class FramingWork:
+    row: Queued
+    source: Source
+    words: str = field(repr=False)
+    """What the model may quote from."""
+    prompt: Prompt | None
+    name: str = "framing"
+
+    @property
+    def user_id(self) -> int | None:
+        return None if self.source.for_everybody else self.row.user_id
+
+    def write(self) -> Trouble:
+        return Trouble("permanent", "There is no model to read this entry.")
+
+    def read(self, answer: str, model: str) -> Analysis | Trouble:
+        last = self.row.attempts + 1 >= MOST_ATTEMPTS
+        found = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
+        return found or Trouble("permanent", NOT_AS_ASKED)
+
+    async def keep(
+        self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
+    ) -> Sequence[tuple[int, int]]:
+        row = self.row
+        await analyses.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+        return await _show(tx, runtime, row.key, now)
+
+    async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
+        return await analyses.waiting_for(tx, self.row.key)
+
+
+async def find(tx: Tx, runtime: Runtime, row: Queued) -> FramingWork | None:
+    if await analyses.exists(tx, row.key):
+        await _show(tx, runtime, row.key, runtime.now())
+        return None
+    source = await analyses.source_of(tx, row.key, row.user_id)
+    if source is None or not await _is_allowed(tx, runtime, row, source):
+        return None
+    if variant_for(row.model, row.language, source.prompt).name != row.variant:
+        await ask_feed_later(tx, source.feed_id, runtime.now())  # the feed has another prompt since
+        return None
+    text = clean_text(source.content[:MOST_HTML])
+    prompt = framing_prompt(source.title, source.source, text, row.language, source.prompt)
+    return FramingWork(row, source, f"{source.title}\n\n{text}", prompt)
+
+
+async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: Source) -> bool:
+    """What stands in a public feed the operator may send; for anybody else it takes their own word."""
+    if source.for_everybody:
+        return True
+    user = None if row.user_id is None else await users.by_id(tx, row.user_id)
+    return user is not None and source.wished and may_send(runtime, preferences_of(user))
+
+
+async def _show(tx: Tx, runtime: Runtime, key: str, now: Instant) -> Sequence[tuple[int, int]]:
+    told = await analyses.adopt(tx, key)
+    await build_documents(tx, runtime, {feed_id for _, feed_id in told}, now)
+    return told

@@ -1,0 +1,77 @@
+"""A summary, as the AI worker writes it: by the model, or without one from the article's own sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reedbed.ai.answers import read_summary
+from reedbed.ai.model import Prompt, Trouble
+from reedbed.ai.prompts import summary_prompt
+from reedbed.domain.budget import Usage
+from reedbed.domain.summaries import EXTRACT, Summary
+from reedbed.domain.times import Instant
+from reedbed.ingest.language import detect_language
+from reedbed.ingest.text import clean_text
+from reedbed.services.preferences import preferences_of
+from reedbed.services.runtime import Runtime
+from reedbed.services.summaries import MOST_HTML
+from reedbed.services.writers import may_send
+from reedbed.store import summaries, users
+from reedbed.store.database import Tx
+from reedbed.store.summaries import Made, Source
+from reedbed.store.summary_queue import Queued
+
+UNREADABLE = "The model's answer could not be read."
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWork:
+    row: Queued
+    source: Source
+    prompt: Prompt | None
+    name: str = "summary"
+
+    @property
+    def user_id(self) -> int | None:
+        return self.row.user_id
+
+    def write(self) -> Summary | Trouble:
+        from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once needed
+
+        text = _text(self.source)
+        found = extract(self.source.title, text)
+        if not found.text:
+            return Trouble("permanent", "There is nothing in this entry to summarise.")
+        language = self.source.language or detect_language(text) or ""
+        return Summary(found.text, found.one_line, EXTRACT, language)
+
+    def read(self, answer: str, model: str) -> Summary | Trouble:
+        found = read_summary(answer)
+        if found is None:
+            return Trouble("permanent", UNREADABLE)
+        return Summary(found.text, found.one_line, model, self.row.language)
+
+    async def keep(
+        self, tx: Tx, runtime: Runtime, written: Summary, used: Usage, now: Instant
+    ) -> Sequence[tuple[int, int]]:
+        row = self.row
+        await summaries.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+        return await self.readers(tx)
+
+    async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
+        return await summaries.entries_of(tx, self.row.key)
+
+
+async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
+    source = await summaries.source_of(tx, row.key)
+    if source is None or await summaries.exists(tx, row.key):
+        return None
+    if row.model == EXTRACT:
+        return SummaryWork(row, source, None)
+    user = None if row.user_id is None else await users.by_id(tx, row.user_id)
+    if user is None or not may_send(runtime, preferences_of(user)):
+        return None  # who asked has left or changed their mind since: nothing is sent for them
+    return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
+
+
+def _text(source: Source) -> str:
+    return clean_text(source.content[:MOST_HTML])
