@@ -8,6 +8,7 @@ from reedbed.worker.ai import write_what_is_queued
 from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, sweep
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
+from reedbed.worker.mail import take_mail
 from reedbed.worker.websub import ask_hubs, read_hub_news
 
 SWITCH_SECONDS = 0.0005
@@ -23,6 +24,7 @@ async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))
             loops.create_task(run_jobs(runtime, stop, grace=grace))
+            loops.create_task(take_mail(runtime, stop))
             loops.create_task(write_what_is_queued(runtime, stop, grace=grace))
     finally:
         # What they do can be broken off anywhere and is taken up again.
