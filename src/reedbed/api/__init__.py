@@ -17,6 +17,7 @@ from reedbed.api import (
     full_articles,
     health,
     highlights,
+    mcp,
     members,
     opml,
     published,
@@ -40,7 +41,6 @@ PARTS = (
     summaries,
     digests,
     ai,
-    health,
     status,
     auth,
     users,
@@ -72,6 +72,8 @@ def register(app: FastAPI) -> None:
     """Put the API's doors on the application; each counts the requests of its callers."""
     for part in PARTS:
         app.include_router(part.router, dependencies=[count_request])
+    app.include_router(health.router)  # asks nobody who they are: it must answer when nobody can know
     app.include_router(websub.callbacks)
     compat.register(app)
+    mcp.register(app)
     describe(app)

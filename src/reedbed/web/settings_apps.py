@@ -175,17 +175,26 @@ def _scope_names(caller: Caller) -> dict[str, str]:
 
 def _cards(runtime: Runtime, caller: Caller) -> tuple[SetupCard, ...]:
     base, user = runtime.accounts.base_url, caller.user.email
+    password = translate("an app password")
     return (
         SetupCard(
             translate("Google Reader style"),
             translate("In NetNewsWire, Reeder, Read You, Capy Reader, FeedMe: choose FreshRSS."),
             f"{base}/api/greader.php",
+            password,
             user,
         ),
         SetupCard(
             translate("Fever style"),
             translate("In Unread, Fiery Feeds, older Reeders: choose Fever."),
             f"{base}/fever/",
+            password,
             user,
+        ),
+        SetupCard(
+            translate("Assistants"),
+            translate("In programs that speak the Model Context Protocol: add a server over HTTP."),
+            f"{base}/mcp",
+            translate("an API token, as Bearer; it only reads unless you allow more"),
         ),
     )

@@ -67,7 +67,9 @@ class SetupCard:
     heading: str
     hint: str
     address: str
-    user: str
+    secret: str
+    """What the app is to be given as its password."""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
