@@ -61,6 +61,16 @@ class Settings(BaseSettings):
     contact_url: str = ""
     websub: Literal["auto", "on", "off"] = "auto"
 
+    # keeping
+    max_posts_per_feed: int = Field(500, ge=0)
+    max_post_age_days: int = Field(365, ge=0, le=36_500)
+    max_unread_days: int = Field(90, ge=0, le=36_500)
+    max_db_size_mb: int = Field(1024, ge=0)
+    unfollowed_days: int = Field(90, ge=0, le=36_500)
+    cleanup_hour: int = Field(3, ge=0, le=23)
+    backups_kept: int = Field(7, ge=0, le=1000)
+    backup_dir: Path | None = None
+
     # mail out
     smtp_host: str = ""
     smtp_port: int = Field(587, ge=1, le=65535)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import with_runtime
 from reedbed.domain.errors import CannotStart
 from reedbed.settings import load
 
@@ -32,15 +33,11 @@ def migrate(data_dir: Path | None) -> None:
 @data_dir_option
 def backup(target: Path | None, data_dir: Path | None) -> None:
     """Copy the SQLite file to TARGET (default: backups/ in the data directory), also while Reedbed runs."""
-    from reedbed.store.backup import copy_sqlite
+    from reedbed.store.backup import make_copy
 
     source = _sqlite_file(data_dir)
     chosen = target or source.parent / "backups" / f"{source.stem}-{time.strftime('%Y%m%d-%H%M%S')}.db"
-    try:
-        chosen.parent.mkdir(parents=True, exist_ok=True)
-        copy_sqlite(str(source), str(chosen))
-    except OSError as error:
-        raise CannotStart(f"The copy cannot be written to {chosen}: {error.strerror}.") from error
+    make_copy(source, chosen)
     click.echo(f"Copied to {chosen}.")
 
 
@@ -74,11 +71,34 @@ def check(data_dir: Path | None) -> None:
 @data_dir_option
 def vacuum(data_dir: Path | None) -> None:
     """Give unused space of the SQLite file back to the disk."""
-    from reedbed.store.backup import vacuum_sqlite
+    from reedbed.store.vacuum import vacuum_sqlite
 
     path = _sqlite_file(data_dir)
     freed = vacuum_sqlite(path)
     click.echo(f"{freed // 1024} KB given back.")
+
+
+@db.command()
+@data_dir_option
+def cleanup(data_dir: Path | None) -> None:
+    """Remove now what the settings do not keep, instead of waiting for the night."""
+    from reedbed.services.retention import clean_up
+
+    done = with_runtime(clean_up, data_dir)
+    click.echo(
+        f"{done.entries_removed} entries removed ({done.unread_removed} of them unread), "
+        f"{done.articles_cleared} whole articles, {done.feeds_removed} feeds, "
+        f"{done.bytes_freed // 1024} KB freed." + (f" {done.notes}" if done.notes else "")
+    )
+
+
+@db.command()
+@data_dir_option
+def reindex(data_dir: Path | None) -> None:
+    """Build the search index anew; searches find what is in it so far."""
+    from reedbed.services.search_upkeep import rebuild_search
+
+    click.echo(f"{with_runtime(rebuild_search, data_dir)} entries indexed.")
 
 
 def _sqlite_file(data_dir: Path | None, *, must_exist: bool = True) -> Path:

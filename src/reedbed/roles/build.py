@@ -7,16 +7,20 @@ import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 
 from reedbed import __version__
 from reedbed.ai.mock import MockModel
 from reedbed.ai.model import Model
 from reedbed.ai.openai import OpenAiModel
+from reedbed.domain import retention
+from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import MILLIONTHS, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.limits import Allowance, Limits, per_minute
 from reedbed.domain.mail_policy import MailDoor, MailPolicy
+from reedbed.domain.retention import Keeping
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.websub import why_unreachable
 from reedbed.events.bus import Bus
@@ -40,7 +44,7 @@ from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
 from reedbed.store.database import Database
-from reedbed.store.opening import open_database
+from reedbed.store.opening import open_database, sqlite_path
 from reedbed.store.startup import prepare
 
 PROJECT_URL = "https://github.com/reedbed/reedbed"
@@ -81,6 +85,8 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             hubs=_hub_policy(settings),
             mailer=_mailer(settings),
             mail=_mail_policy(settings),
+            keeping=_keeping(settings),
+            backups=_backup_policy(settings),
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
@@ -145,6 +151,28 @@ def _hub_policy(settings: Settings) -> HubPolicy:
             return HubPolicy(off="The operator has turned hubs off (REEDBED_WEBSUB).")
         case _:
             return HubPolicy(off=why_unreachable(settings.address))
+
+
+def _keeping(settings: Settings) -> Keeping:
+    """A zero is without limit."""
+    return Keeping(
+        limits=retention.Limits(
+            entries=settings.max_posts_per_feed or None,
+            age=settings.max_post_age_days * DAY or None,
+            unread_age=settings.max_unread_days * DAY or None,
+        ),
+        size=settings.max_db_size_mb * 1024 * 1024 or None,
+        hour=settings.cleanup_hour,
+        unfollowed=settings.unfollowed_days * DAY or None,
+    )
+
+
+def _backup_policy(settings: Settings) -> BackupPolicy | None:
+    if not settings.backups_kept or not settings.database.startswith("sqlite:"):
+        return None
+    file = Path(sqlite_path(settings.database))
+    folder = settings.backup_dir or file.parent / "backups"
+    return BackupPolicy(str(file), str(folder), settings.backups_kept)
 
 
 def _account_policy(settings: Settings) -> AccountPolicy:

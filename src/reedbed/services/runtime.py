@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
 from reedbed.ai.model import Model
+from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
 from reedbed.domain.limits import Limits
@@ -99,6 +100,8 @@ class Runtime:
     """None: the operator hands links over by other means."""
     mail: MailPolicy = field(default=MailPolicy())
     keeping: Keeping = field(default=Keeping())
+    backups: BackupPolicy | None = None
+    """None: no copies are made by night."""
     callers: CallerCache = field(default_factory=CallerCache)
     steadiness: Steadiness = field(default_factory=Steadiness)
 

@@ -4,68 +4,121 @@ import sqlite3
 import time
 from pathlib import Path
 
+from reedbed.domain.backups import BackupPolicy, moment_of, name_of, surplus
 from reedbed.domain.errors import CannotStart
+from reedbed.domain.times import Instant
+from reedbed.store import migrations
+
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 def copy_sqlite(source: str, target: str) -> None:
     """Copy while others read and write. The copy appears under its name only when it is whole."""
-    unfinished = f"{target}.part"
-    origin = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    unfinished = Path(f"{target}.part")
+    _drop(unfinished)
+    unfinished.touch(mode=0o600)  # like the original, nobody else on the machine reads it
+    origin = sqlite3.connect(f"file:{source}?mode=ro", uri=True, isolation_level=None)
     try:
+        # An open transaction is one moment of the file. Without, each write by others starts the copy again.
+        origin.execute("BEGIN")
+        origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
         copy = sqlite3.connect(unfinished)
         try:
-            origin.backup(copy, pages=1_000)
+            origin.backup(copy)
         finally:
             copy.close()
     except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
+        _drop(unfinished)
         raise
     finally:
         origin.close()
-    Path(unfinished).replace(target)
+    unfinished.replace(target)
+
+
+def make_copy(source: Path, target: Path) -> None:
+    """Copy and look at the copy; raises `CannotStart` with one sentence, and leaves nothing half-done."""
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy_sqlite(str(source), str(target))
+    except (OSError, sqlite3.Error) as error:
+        raise CannotStart(
+            f"The copy cannot be written to {target}: {_reason(error)}. The database is as it was."
+        ) from error
+    try:
+        check_copy(target)
+    except CannotStart:
+        _drop(target)
+        raise
+
+
+def make_daily_copy(policy: BackupPolicy, now: Instant) -> Path:
+    """The copy of this day. Older ones beyond the number kept go, once the new one is known to be sound."""
+    folder = Path(policy.folder)
+    target = folder / name_of(now)
+    make_copy(Path(policy.file), target)
+    for name in surplus((file.name for file in folder.iterdir()), policy.kept):
+        _drop(folder / name)
+    return target
+
+
+def latest_copy(policy: BackupPolicy) -> Instant | None:
+    try:
+        moments = [moment_of(file.name) for file in Path(policy.folder).iterdir()]
+        return max((moment for moment in moments if moment is not None), default=None)
+    except FileNotFoundError:
+        return None
 
 
 def restore_sqlite(source: Path, target: Path) -> Path | None:
     """Put a sound copy in the place of `target`; where the file before is kept, if there was one.
 
-    The copy is checked first and the present file moved aside last, so that a foreign or half-written file
-    changes nothing.
+    The copy is checked first and the present file moved aside last, so that a foreign or half-written file,
+    or a full disk, changes nothing.
     """
-    _check_is_ours(source)
+    check_copy(source)
+    _check_unused(target)
     fresh = target.with_suffix(".restoring")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    copy_sqlite(str(source), str(fresh))
+    make_copy(source, fresh)
     kept = _set_aside(target)
     fresh.replace(target)
     return kept
 
 
-def vacuum_sqlite(path: Path) -> int:
-    """How many bytes the file became smaller. The program may run meanwhile; it waits for a moment."""
-    before = path.stat().st_size
-    connection = sqlite3.connect(path, timeout=60, isolation_level=None)
-    try:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.OperationalError as error:
-        raise CannotStart(f"The file could not be rewritten: {error}. Nothing was changed.") from error
-    finally:
-        connection.close()
-    return max(0, before - path.stat().st_size)
-
-
-def _check_is_ours(path: Path) -> None:
+def check_copy(path: Path) -> None:
+    """Raises `CannotStart` unless this is a whole database of Reedbed, of a version that is known here."""
     try:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
             sound = connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
-            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            (version,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         finally:
             connection.close()
-    except sqlite3.DatabaseError:
-        sound = False
+    except (sqlite3.DatabaseError, TypeError):
+        sound, version = False, ""
     if not sound:
         raise CannotStart(f"{path} is no sound copy of a Reedbed database. Nothing was changed.")
+    if version > migrations.newest():
+        raise CannotStart(
+            f"{path} was written by a newer Reedbed (schema {version}). Install that version first. "
+            "Nothing was changed."
+        )
+
+
+def _check_unused(target: Path) -> None:
+    """Leaving the journal mode needs the file for oneself, so it shows whether somebody has it open."""
+    if not target.exists():
+        return
+    connection = sqlite3.connect(target, timeout=0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except sqlite3.OperationalError as error:
+        raise CannotStart(
+            f"Reedbed still uses {target}. Stop it first, then restore. Nothing was changed."
+        ) from error
+    except sqlite3.DatabaseError:
+        pass  # damaged: all the more reason to restore
+    finally:
+        connection.close()
 
 
 def _set_aside(target: Path) -> Path | None:
@@ -79,3 +132,12 @@ def _set_aside(target: Path) -> Path | None:
             part.replace(kept.with_name(kept.name + ending))
     target.replace(kept)
     return kept
+
+
+def _drop(path: Path) -> None:
+    for ending in ("", *_BESIDE):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.backup import vacuum_sqlite
 from reedbed.store.database import NOTHING, Row, note_statement
 from reedbed.store.statements import SQLITE, Params, Statement
+from reedbed.store.vacuum import vacuum_sqlite
 
 T = TypeVar("T")
 

@@ -8,9 +8,11 @@ import structlog
 
 from reedbed.domain.errors import Unavailable
 from reedbed.services.auto_summaries import ask_for_new_entries
+from reedbed.services.backups import back_up_when_due
 from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
+from reedbed.services.retention import clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
 
@@ -20,6 +22,7 @@ SWEEP_SECONDS = 60.0
 ICON_SECONDS = 20.0
 ICONS_AT_A_TIME = 20
 DIGEST_SECONDS = 20.0
+TIDY_SECONDS = 120.0
 SUMMARY_SECONDS = 10.0
 
 
@@ -37,6 +40,10 @@ async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _new_summaries(runtime))
+
+
+async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(TIDY_SECONDS, runtime, stop, "cleanup", lambda: _by_night(runtime))
 
 
 async def _every(
@@ -69,6 +76,11 @@ async def _sweep_once(runtime: Runtime) -> None:
         else:
             if done:
                 log.info("swept", what=name, done=done)
+
+
+async def _by_night(runtime: Runtime) -> None:
+    await back_up_when_due(runtime)
+    await clean_up_when_due(runtime)
 
 
 async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
