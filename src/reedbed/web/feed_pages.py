@@ -12,9 +12,11 @@ from reedbed.domain.schedule import spell_span
 from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.runtime import Runtime
+from reedbed.services.websub_standing import ShownHub, hub_standing
 from reedbed.store import feed_status, folders, subscriptions
 from reedbed.store.database import Tx
 from reedbed.web.feed_lines import LineMaker
+from reedbed.web.hub_lines import hub_facts
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import translate
@@ -92,7 +94,9 @@ async def read_page(
     )
 
 
-def edit_form(request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow]) -> FeedEdit:
+def edit_form(
+    request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow], hub: ShownHub
+) -> FeedEdit:
     return FeedEdit(
         id=one.id,
         name=one.title,
@@ -103,7 +107,7 @@ def edit_form(request: Request, runtime: Runtime, one: Subscription, rows: list[
         paused=one.paused,
         full_text=one.full_text == "always",
         notify=one.notify,
-        facts=_facts(request, runtime, one),
+        facts=_facts(request, runtime, one, hub),
     )
 
 
@@ -113,7 +117,9 @@ async def read_edit(
     async with runtime.db.read() as tx:
         one = await subscriptions.get(tx, user_id, subscription_id)
         rows = await folders.of_user(tx, user_id)
-    return None if one is None else edit_form(request, runtime, one, rows)
+    if one is None:
+        return None
+    return edit_form(request, runtime, one, rows, await hub_standing(runtime, one.feed.id))
 
 
 def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[Choice, ...]:
@@ -164,7 +170,9 @@ def _empty(wanted: Wanted) -> str:
     return translate("Nothing followed yet. Add a site you like.")
 
 
-def _facts(request: Request, runtime: Runtime, one: Subscription) -> tuple[tuple[str, str], ...]:
+def _facts(
+    request: Request, runtime: Runtime, one: Subscription, hub: ShownHub
+) -> tuple[tuple[str, str], ...]:
     state, now, zone = one.feed.state, runtime.now(), zone_of(request)
     facts = [
         (translate("Site"), one.feed.site_url or ""),
@@ -175,6 +183,7 @@ def _facts(request: Request, runtime: Runtime, one: Subscription) -> tuple[tuple
         (translate("Last good answer"), _moment(state.last_success_at, now, zone)),
         (translate("Last trouble"), state.last_error or ""),
         (translate("Next look"), LineMaker(now, zone).lines([one])[0].why),
+        *hub_facts(hub, now, zone),
     ]
     return tuple((name, value) for name, value in facts if value)
 
