@@ -24,6 +24,7 @@ from reedbed.store.tables.mail import (
     mail_images,
     mail_senders,
 )
+from reedbed.store.tables.outgoing import share_targets, webhook_deliveries, webhooks
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
 from reedbed.store.tables.processes import processes
 from reedbed.store.tables.program import app_settings, jobs, leases
@@ -105,6 +106,7 @@ __all__ = [
     "rules",
     "searches",
     "sessions",
+    "share_targets",
     "sign_ins",
     "starred",
     "stories",
@@ -120,6 +122,8 @@ __all__ = [
     "undo_steps",
     "unread",
     "users",
+    "webhook_deliveries",
+    "webhooks",
     "websub_deliveries",
     "websub_subscriptions",
 ]
