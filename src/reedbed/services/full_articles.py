@@ -51,10 +51,15 @@ async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
     async with runtime.db.read() as tx:
         waiting = await full_articles.never_tried(tx, _ids(job))
     for entry_id, url in waiting[:AT_ONCE]:
-        wait = await runtime.pacer.reserve(host_of(url) or "", runtime.fetching.host_delay)
-        await asyncio.sleep(wait / SECOND)
-        await _fetch(runtime, entry_id, url)
+        await fetch_politely(runtime, entry_id, url)
     return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
+
+
+async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
+    """When it is this host's turn."""
+    wait = await runtime.pacer.reserve(host_of(url) or "", runtime.fetching.host_delay)
+    await asyncio.sleep(wait / SECOND)
+    return await _fetch(runtime, entry_id, url)
 
 
 async def _fetch(runtime: Runtime, entry_id: int, url: str) -> FullArticle:

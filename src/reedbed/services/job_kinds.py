@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from reedbed.services import (
     arrival,
     digests,
+    framing_asking,
+    framing_jobs,
     full_articles,
     mail,
     pushes,
@@ -22,6 +24,7 @@ HANDLERS: Mapping[str, Handler] = {
     arrival.RULES_JOB: rule_runs.run_rules,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
     digests.JOB_KIND: digests.write_digest,
+    framing_jobs.FRAMING_JOB: framing_asking.read_feed,
     pushes.NEWS_JOB: pushes.tell_news,
     pushes.NOTE_JOB: pushes.send_note,
 }

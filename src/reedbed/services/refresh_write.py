@@ -8,6 +8,7 @@ from reedbed.domain.hints import Hint
 from reedbed.services.arrival import decide_on_arrival
 from reedbed.services.feed_moves import adopt_address
 from reedbed.services.findings import Finding, Stored
+from reedbed.services.framing_jobs import ask_if_wanted
 from reedbed.services.pushes import leave_news
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
@@ -65,6 +66,9 @@ async def _write(
         if each.moved_to:
             move = await adopt_address(tx, each.due, each.moved_to)
             stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
+    for told in stored.values():
+        if told.new or told.changed:
+            await ask_if_wanted(tx, told.feed_id, runtime.now())
     return stored
 
 

@@ -10,6 +10,7 @@ from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
 from reedbed.store import (
+    analyses,
     app_settings,
     events,
     feed_history,
@@ -90,7 +91,8 @@ async def sweep_summaries(runtime: Runtime) -> int:
     model = runtime.ai.model
     async with runtime.db.write() as tx:
         waiting = await summary_queue.drop_others(tx, [EXTRACT, *([model.name] if model else [])])
-        return waiting + await summaries.sweep(tx, runtime.now() - SUMMARIES_KEPT)
+        before = runtime.now() - SUMMARIES_KEPT
+        return waiting + await summaries.sweep(tx, before) + await analyses.sweep(tx, before)
 
 
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.store import removed
+from reedbed.store import framing, removed
 from reedbed.store.alive import alive, follows, lock_feed, lock_followers
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger, smaller
@@ -214,6 +214,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     users = await _move_followers_rows(tx, pair, twins)
     await tx.run(_MOVE_ENTRIES, {**pair, "ids": [twin.id for twin in twins]})
     await _move_followers(tx, old, new, twins)
+    await framing.carry_over(tx, old, new)
     await tx.run(_RECOUNT, pair)
     await tx.run(_REMEMBER, pair)
     await removed.move(tx, old, new)

@@ -1,6 +1,7 @@
 """Which feeds are deframed: the operator's settings, and the wishes of those who follow."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, func, or_, select, true
 from sqlalchemy.dialects.postgresql import insert
@@ -11,6 +12,16 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What must be known of a feed before its entries are read."""
+
+    url: str
+    language: str | None
+    framing: FeedFraming | None
+
 
 _NAMES = ("deframe", "root_domain", "enforce_domain", "prompt")
 _COLUMNS = tuple(feed_framing.c[name] for name in _NAMES)
@@ -103,6 +114,11 @@ _OF_ROOT = Statement(
     .where(feed_framing.c.root_domain == bindparam("root"), is_served())
     .order_by(feeds.c.id)
 )
+_ABOUT = Statement(
+    select(feeds.c.url, feeds.c.language, feed_framing.c.feed_id, *_COLUMNS)
+    .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id, isouter=True)
+    .where(feeds.c.id == bindparam("feed_id"))
+)
 _COPY_WISHES = Statement(
     insert(framing_wishes)
     .from_select(
@@ -128,6 +144,15 @@ _COPY_SETTINGS = Statement(
 async def settings_of(tx: Tx, feed_id: int) -> FeedFraming | None:
     row = await tx.one(_GET, {"feed_id": feed_id})
     return None if row is None else FeedFraming(bool(row[0]), row[1], bool(row[2]), row[3])
+
+
+async def about(tx: Tx, feed_id: int) -> About | None:
+    row = await tx.one(_ABOUT, {"feed_id": feed_id})
+    if row is None:
+        return None
+    set_up = row["feed_id"] is not None
+    framing = FeedFraming(bool(row[3]), row[4], bool(row[5]), row[6]) if set_up else None
+    return About(row["url"], row["language"], framing)
 
 
 async def put(tx: Tx, feed_id: int, settings: FeedFraming) -> None:
