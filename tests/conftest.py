@@ -86,12 +86,12 @@ def postgres_template(postgres_server: servers.PostgresServer) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_server(running_servers: ExitStack) -> servers.PostgresServer:
-    return _enter(running_servers, servers.postgres_server)
+    return enter(running_servers, servers.postgres_server)
 
 
 @pytest.fixture(scope="session")
 def redis_server(running_servers: ExitStack) -> str:
-    return _enter(running_servers, servers.redis_server)
+    return enter(running_servers, servers.redis_server)
 
 
 @pytest.fixture
@@ -152,7 +152,8 @@ def newsboat_program() -> str:
         _give_up(missing)
 
 
-def _enter(stack: ExitStack, start: Any) -> Any:
+def enter(stack: ExitStack, start: Any) -> Any:
+    """Start a server, or skip the test and say how to get it."""
     server: AbstractContextManager[Any] = start()
     try:
         return stack.enter_context(server)

@@ -47,15 +47,16 @@ class Reedbed:
 
 
 @contextmanager
-def reedbed(role: str, *, port: int | None = None, cwd: Path, **settings: str) -> Iterator[Reedbed]:
-    """Run a role; settings are given without their prefix: `database_url=…`."""
+def reedbed(
+    role: str, *, port: int | None = None, cwd: Path, wait: bool = True, **settings: str
+) -> Iterator[Reedbed]:
+    """Run a role; settings are given without their prefix: `database_url=…`. Its log lies in `cwd`."""
     command = [COMMAND, role, *(["--port", str(port)] if port else [])]
-    process = subprocess.Popen(
-        command, cwd=cwd, env=environment(**settings), stderr=subprocess.DEVNULL, text=True
-    )
+    with (cwd / f"{role}.log").open("ab") as log:
+        process = subprocess.Popen(command, cwd=cwd, env=environment(**settings), stderr=log, text=True)
     running = Reedbed(process, port)
     try:
-        if port:
+        if port and wait:
             running.wait_until_ready()
         yield running
     finally:

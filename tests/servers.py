@@ -96,10 +96,10 @@ def postgres_server() -> Iterator[PostgresServer]:
     if url := os.environ.get("TEST_POSTGRES_URL"):
         yield PostgresServer(url)
         return
-    binaries = _postgres_binaries()
-    with _work_directory("rbpg") as directory:
+    binaries = postgres_binaries()
+    with work_directory("rbpg") as directory:
         port = free_port()
-        _create_cluster(binaries, directory)
+        create_cluster(binaries, directory)
         options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
         command = [
             binaries / "postgres",
@@ -114,11 +114,11 @@ def postgres_server() -> Iterator[PostgresServer]:
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         with _running(command, directory, stop=signal.SIGINT) as process:
             url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-            _wait_until(lambda: _postgres_answers(url), process, directory)
+            wait_until(lambda: postgres_answers(url), process, directory)
             yield PostgresServer(url)
 
 
-def _postgres_binaries() -> Path:
+def postgres_binaries() -> Path:
     newest_first = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]), reverse=True
     )
@@ -128,17 +128,17 @@ def _postgres_binaries() -> Path:
     return Path(found).resolve().parent
 
 
-def _create_cluster(binaries: Path, directory: Path) -> None:
+def create_cluster(binaries: Path, directory: Path) -> None:
     subprocess.run(
         [binaries / "initdb", "-D", directory / "data", *INITDB_OPTIONS],
         check=True,
         cwd=directory,
         stdout=subprocess.DEVNULL,
-        **_unprivileged(),
+        **unprivileged(),
     )
 
 
-def _postgres_answers(url: str) -> bool:
+def postgres_answers(url: str) -> bool:
     with suppress(OSError, asyncpg.CannotConnectNowError):
         run_apart(_execute(url, "SELECT 1"))
         return True
@@ -154,15 +154,15 @@ def redis_server() -> Iterator[str]:
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     if not program:
         raise Missing("There is no Redis server: run 'make test-deps' or set TEST_REDIS_URL.")
-    with _work_directory("rbredis") as directory:
+    with work_directory("rbredis") as directory:
         port = free_port()
         options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
         with _running([program, *options, "--dir", directory], directory) as process:
-            _wait_until(lambda: _redis_answers(port), process, directory)
+            wait_until(lambda: redis_answers(port), process, directory)
             yield f"redis://127.0.0.1:{port}/0"
 
 
-def _redis_answers(port: int) -> bool:
+def redis_answers(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
         connection.sendall(b"PING\r\n")
         return connection.recv(7).startswith(b"+PONG")
@@ -205,18 +205,18 @@ def free_port() -> int:
 
 
 @contextmanager
-def _work_directory(prefix: str) -> Iterator[Path]:
+def work_directory(prefix: str) -> Iterator[Path]:
     """A directory with a short path, because that of a Unix socket may have at most 107 bytes."""
     directory = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
     try:
-        if drop := _unprivileged():
+        if drop := unprivileged():
             os.chown(directory, drop["user"], drop["group"])
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _unprivileged() -> dict[str, Any]:
+def unprivileged() -> dict[str, Any]:
     """Arguments of Popen that give up root, which PostgreSQL refuses to run as."""
     if os.geteuid() != 0:
         return {}
@@ -233,7 +233,7 @@ def _running(
 ) -> Iterator[subprocess.Popen[Any]]:
     with (directory / "log").open("wb") as log:
         process: subprocess.Popen[Any] = subprocess.Popen(
-            command, cwd=directory, stdout=log, stderr=log, start_new_session=True, **_unprivileged()
+            command, cwd=directory, stdout=log, stderr=log, start_new_session=True, **unprivileged()
         )
     try:
         yield process
@@ -246,7 +246,7 @@ def _running(
             process.wait()
 
 
-def _wait_until(ready: Any, process: subprocess.Popen[Any], directory: Path) -> None:
+def wait_until(ready: Any, process: subprocess.Popen[Any], directory: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:

@@ -115,13 +115,14 @@ async def open_postgresql(url: str, *, pool_size: int) -> PostgresqlDatabase:
     with explained():
         pool: Any = await asyncpg.create_pool(
             url,
-            min_size=1,
+            min_size=0,
             max_size=pool_size,
             timeout=ACQUIRE_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             reset=_keep_as_it_is,
             server_settings=settings,
         )
+        await pool.fetchval("SELECT 1")
     return PostgresqlDatabase(pool, Pulse(connect))
 
 

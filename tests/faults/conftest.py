@@ -1,0 +1,95 @@
+"""A small fleet on servers of its own: two web processes, two workers, PostgreSQL and Redis, a site to crawl.
+
+It is started once for all tests of a file, and each test leaves it as it was: that it comes back by itself is
+half of what they show.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests import servers
+from tests.conftest import enter
+from tests.feedsite import FeedSite, serve_in_thread
+from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
+
+from .breakable import Breakable, breakable_postgres, breakable_redis
+
+PATIENT = {"login_rate_limit": "10000", "api_rate_burst": "100000", "api_rate_per_second": "10000"}
+
+
+@dataclass
+class Fleet:
+    postgres: Breakable
+    redis: Breakable
+    web: list[Reedbed]
+    workers: list[Reedbed]
+    clients: list[httpx.Client]
+    site: FeedSite
+    settings: dict[str, str]
+    cwd: Path
+    running: ExitStack
+
+    def start(self, role: str, port: int | None = None) -> Reedbed:
+        """One more process, which ends with the fleet."""
+        return self.running.enter_context(reedbed(role, port=port, cwd=self.cwd, **self.settings))
+
+    @property
+    def client(self) -> httpx.Client:
+        return self.clients[0]
+
+    def assert_all_alive(self) -> None:
+        for part in (*self.web, *self.workers):
+            assert part.process.poll() is None, "a process ended by itself"
+
+    def wait_until_well(self) -> None:
+        for client in self.clients:
+            wait_for("ready again", lambda client=client: _is_ready(client), 20)
+
+    def titles(self, client: httpx.Client | None = None) -> set[str]:
+        answer = (client or self.client).get("/api/v1/entries", params={"limit": 200})
+        answer.raise_for_status()
+        return {entry["title"] for entry in answer.json()["items"]}
+
+    def follow(self, name: str) -> None:
+        answer = self.client.post(
+            "/api/v1/subscriptions/batch", json={"items": [{"url": self.site.feed_url(name)}]}
+        )
+        answer.raise_for_status()
+
+    def folders(self, client: httpx.Client | None = None) -> set[str]:
+        answer = (client or self.client).get("/api/v1/folders")
+        answer.raise_for_status()
+        return {folder["name"] for folder in answer.json()["items"]}
+
+
+@pytest.fixture(scope="module")
+def fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with ExitStack() as stack:
+        postgres = enter(stack, breakable_postgres)
+        redis = enter(stack, breakable_redis)
+        site = stack.enter_context(serve_in_thread())
+        cwd = tmp_path_factory.mktemp("fleet")
+        settings = {"database_url": postgres.url, "redis_url": redis.url, **PATIENT}
+        assert run_once("admin", "db", "migrate", cwd=cwd, **settings).returncode == 0
+        web = [
+            stack.enter_context(reedbed("web", port=servers.free_port(), cwd=cwd, wait=False, **settings))
+            for _ in range(2)
+        ]
+        workers = [stack.enter_context(reedbed("worker", cwd=cwd, **settings)) for _ in range(2)]
+        for each in web:
+            each.wait_until_ready()
+        clients = [stack.enter_context(signed_in(each.url)) for each in web]
+        yield Fleet(postgres, redis, web, workers, clients, site, settings, cwd, stack)
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except (httpx.HTTPError, subprocess.SubprocessError):
+        return False

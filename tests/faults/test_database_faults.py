@@ -1,0 +1,100 @@
+"""PostgreSQL stops, dies and stands still under load: answers come soon, and nothing acknowledged is lost."""
+
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.effort import EFFORT
+from tests.processes import wait_for
+
+from .conftest import Fleet
+from .load import people
+
+SOON = 6.0
+"""Seconds; a frozen server is noticed in three, and this machine may be busy."""
+
+WAYS = {
+    "stopped": (lambda fleet: fleet.postgres.stop(), lambda fleet: fleet.postgres.start()),
+    "killed": (lambda fleet: fleet.postgres.kill(), lambda fleet: fleet.postgres.start()),
+    "frozen": (lambda fleet: fleet.postgres.freeze(), lambda fleet: fleet.postgres.thaw()),
+}
+
+
+@pytest.mark.parametrize("way", list(WAYS) * max(1, EFFORT // 2))
+def test_a_lost_postgresql_is_said_at_once_and_everything_goes_on_after(fleet: Fleet, way: str) -> None:
+    lose, bring_back = WAYS[way]
+    name = f"{way}-{time.monotonic_ns()}"
+    fleet.wait_until_well()
+    with people(fleet.clients) as told:
+        wait_for("some folders", lambda: len(told.acknowledged) > 5)
+        lose(fleet)
+        lost_at = time.monotonic()
+        try:
+            wait_for("a refusal", lambda: told.statuses[503] > 3, SOON + 2)
+            _assert_said_plainly(fleet)
+            time.sleep(1.0)
+            fleet.site.publish(f"While {name}", feed=name)
+        finally:
+            bring_back(fleet)
+        assert time.monotonic() - lost_at < 20
+        fleet.wait_until_well()
+        before = len(told.acknowledged)
+        wait_for("folders again", lambda: len(told.acknowledged) > before + 5)
+    told.assert_only(200, 201, 503)
+    assert told.broken == []
+    assert told.without_retry_after == 0
+    assert told.slowest < SOON
+    fleet.assert_all_alive()
+    assert told.acknowledged <= fleet.folders()
+    fleet.follow(name)
+    wait_for("the crawl goes on", lambda: f"While {name}" in fleet.titles(), 30)
+
+
+def test_a_slow_statement_is_no_silence(fleet: Fleet) -> None:
+    """A lock holds one request up; all others are served, and this one ends well."""
+    fleet.wait_until_well()
+    with people(fleet.clients) as told:
+        _hold_lock(fleet, "LOCK TABLE tags IN ACCESS EXCLUSIVE MODE", 4.0)
+    told.assert_only(200, 201)
+
+
+def _assert_said_plainly(fleet: Fleet) -> None:
+    client = fleet.client
+    assert client.get("/healthz").status_code == 200
+    for path in ("/readyz", "/api/v1/entries", "/api/v1/counts", "/api/v1/status"):
+        answer = _timed(lambda path=path: client.get(path))
+        assert answer.status_code == 503, path
+        assert answer.json()["error"]["code"] == "unavailable"
+        assert int(answer.headers["retry-after"]) > 0
+    for path in ("/unread", "/login"):
+        page = _timed(lambda path=path: httpx.get(f"{fleet.web[0].url}{path}", timeout=30))
+        assert page.status_code in (200, 503), path
+        if page.status_code == 503:
+            assert "retry-after" in page.headers
+            assert "<html" in page.text
+
+
+def _timed(ask: Callable[[], httpx.Response]) -> httpx.Response:
+    started = time.monotonic()
+    answer = ask()
+    assert time.monotonic() - started < SOON
+    return answer
+
+
+def _hold_lock(fleet: Fleet, statement: str, seconds: float) -> None:
+    import asyncio
+
+    import asyncpg
+
+    from tests.servers import run_apart
+
+    async def hold() -> None:
+        connection = await asyncpg.connect(fleet.postgres.url)
+        async with connection.transaction():
+            await connection.execute(statement)
+            await asyncio.sleep(seconds)
+        await connection.close()
+
+    run_apart(hold())
