@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from ssl import SSLContext
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from reedbed.ingest.failures import (
     status_failure,
     too_large,
 )
-from reedbed.ingest.guard import Guard
+from reedbed.ingest.guard import AddressRefused, Guard
 from reedbed.ingest.headers import basic_auth, cache_hints, clean, is_sendable, links
 from reedbed.ingest.target import Target, parse_target
 
@@ -50,6 +51,7 @@ ACCEPT_PAGE = "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.
 
 _MAX_PAGE = 5 * MEGABYTE
 _MAX_REDIRECTS = 5
+_FIRST_HIGH_PORT = 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
 
@@ -115,6 +117,22 @@ class Fetcher:
             if deadline.expired():
                 return trail.out_of_time(self._timeout)
             return self._explain(error, trail)
+
+    async def look_up(self, host: str, port: int) -> str:
+        """An address of this host that is open, for clients that speak something else than HTTP.
+
+        Raises OSError. Whoever connects to the address, and not to the name, stays behind the guard.
+        """
+        self._open_session()
+        assert self._lookup is not None
+        closed = port if port >= _FIRST_HIGH_PORT else None
+        refusal = "The name is not known."
+        for answer in await self._lookup.resolve(host, port):
+            reason = self._guard.refuse_reason(ip_address(answer["host"]), closed)
+            if reason is None:
+                return answer["host"]
+            refusal = reason
+        raise AddressRefused(refusal)
 
     async def close(self) -> None:
         session, self._session = self._session, None

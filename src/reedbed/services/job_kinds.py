@@ -9,6 +9,7 @@ from reedbed.services import (
     framing_jobs,
     full_articles,
     mail,
+    newsletter_senders,
     pushes,
     refresh_progress,
     rule_actions,
@@ -19,6 +20,7 @@ from reedbed.services.jobs import Handler
 
 HANDLERS: Mapping[str, Handler] = {
     mail.JOB_KIND: mail.post_letter,
+    newsletter_senders.LEAVING_JOB: newsletter_senders.tell_list,
     refresh_progress.JOB_KIND: refresh_progress.tell_progress,
     arrival.ARTICLES_JOB: full_articles.fetch_articles,
     arrival.RULES_JOB: rule_runs.run_rules,

@@ -12,6 +12,7 @@ from reedbed.domain.urls import feed_address, feed_name, is_private_address
 from reedbed.ingest.discover import discover
 from reedbed.services.arrival import ask_rules_later
 from reedbed.services.credentials import split_credentials
+from reedbed.services.newsletter_senders import leave_list
 from reedbed.services.refresh import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, feeds, fetch_state, folders, subscriptions, unread
@@ -119,7 +120,9 @@ async def change_subscription(
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
     wanted = _changed(current, change)
-    address = None if isinstance(change.url, Same) else feed_address(change.url)
+    # A form sends back the address it was shown, also one that nobody could type, like a newsletter's.
+    kept = isinstance(change.url, Same) or change.url == current.url
+    address = None if kept else feed_address(str(change.url))
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, wanted.folder_id)
         await subscriptions.change(tx, user_id, wanted)
@@ -139,6 +142,8 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
     current = await _get(runtime, user_id, subscription_id)
     async with runtime.db.write() as tx:
         await _leave(tx, runtime.now(), user_id, current)
+        if current.feed.kind == "mail":
+            await leave_list(tx, runtime.now(), user_id, current.feed.id)
     await _announce(runtime, user_id)
 
 

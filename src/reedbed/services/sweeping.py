@@ -16,6 +16,7 @@ from reedbed.store import (
     feed_history,
     jobs,
     mail_links,
+    newsletters,
     search,
     set_clocks,
     summaries,
@@ -27,6 +28,7 @@ HISTORY_KEPT = 90 * DAY
 JOBS_KEPT = 30 * DAY
 EVENTS_KEPT = 365 * DAY
 SUMMARIES_KEPT = 30 * DAY
+DELIVERIES_KEPT = 7 * DAY
 MERGES = 50
 MERGE_PAUSE = 0.2
 LONG_UNSEEN = 2 * DAY
@@ -95,12 +97,21 @@ async def sweep_summaries(runtime: Runtime) -> int:
         return waiting + await summaries.sweep(tx, before) + await analyses.sweep(tx, before)
 
 
+async def sweep_mail(runtime: Runtime) -> int:
+    """Pictures of mails that are gone, and deliveries too old to be replayed."""
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        forgotten = await newsletters.forget_deliveries(tx, now - DELIVERIES_KEPT)
+        return forgotten + await newsletters.sweep_images(tx, now - DAY)
+
+
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "sessions": sweep_sessions,
     "history": sweep_history,
     "jobs": sweep_jobs,
     "mail links": sweep_links,
     "events": sweep_events,
+    "mail": sweep_mail,
     "summaries": sweep_summaries,
     "unread rows": sweep_dead,
     "counts": recount_each_day,

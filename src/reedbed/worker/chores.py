@@ -12,6 +12,7 @@ from reedbed.services.backups import back_up_when_due
 from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
+from reedbed.services.mailboxes import check_due_mailboxes
 from reedbed.services.retention import clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
@@ -24,6 +25,7 @@ ICONS_AT_A_TIME = 20
 DIGEST_SECONDS = 20.0
 TIDY_SECONDS = 120.0
 SUMMARY_SECONDS = 10.0
+MAILBOX_SECONDS = 10.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -44,6 +46,10 @@ async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(TIDY_SECONDS, runtime, stop, "cleanup", lambda: _by_night(runtime))
+
+
+async def look_into_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _due_mailboxes(runtime))
 
 
 async def _every(
@@ -94,6 +100,10 @@ async def _due_digests(runtime: Runtime) -> None:
 
 async def _new_summaries(runtime: Runtime) -> None:
     await ask_for_new_entries(runtime)
+
+
+async def _due_mailboxes(runtime: Runtime) -> None:
+    await check_due_mailboxes(runtime)
 
 
 async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -5,14 +5,23 @@ import sys
 
 from reedbed.services.runtime import Runtime
 from reedbed.worker.ai import write_what_is_queued
-from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, sweep, tidy_up
+from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, look_into_mailboxes, sweep, tidy_up
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
 from reedbed.worker.mail import take_mail
 from reedbed.worker.websub import ask_hubs, read_hub_news
 
 SWITCH_SECONDS = 0.0005
-CHORES = (sweep, tidy_up, find_icons, ask_digests, ask_summaries, ask_hubs, read_hub_news)
+CHORES = (
+    sweep,
+    tidy_up,
+    find_icons,
+    ask_digests,
+    ask_summaries,
+    ask_hubs,
+    read_hub_news,
+    look_into_mailboxes,
+)
 
 
 async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:

@@ -1,80 +1,32 @@
-"""The loops of newsletters: the mail server while a port is set, and the mailboxes that are looked into."""
+"""The mail server of newsletters, for as long as a port is set."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
 
-from reedbed.domain.errors import Unavailable
-from reedbed.domain.limits import per_minute
-from reedbed.domain.mail_policy import MailDoor
-from reedbed.services.newsletters import Delivery, Refused, accepts, receive
+from reedbed.services.mail_desk import open_door
 from reedbed.services.runtime import Runtime
 
 log = structlog.get_logger()
 
 BIND_AGAIN_SECONDS = 15.0
 
-_REPLIES = {
-    "unknown": "550 5.1.1 {}",
-    "large": "552 5.3.4 {}",
-    "unreadable": "554 5.6.0 {}",
-    "spam": "550 5.7.1 {}",
-    "blocked": "550 5.7.1 {}",
-    "full": "452 4.2.2 {}",
-    "busy": "450 4.7.1 {}",
-}
-
 
 async def take_mail(runtime: Runtime, stop: asyncio.Event) -> None:
     """Listen until told to stop. While another process has the port, wait for it to go."""
     door = runtime.mail.door
-    if door is None:
-        return
-    server = await _bind(runtime, door, stop)
-    if server is None:
-        return
-    log.info("taking mail", protocol=door.protocol, host=door.host, port=door.port)
-    try:
-        await stop.wait()
-    finally:
-        server.close()
-
-
-async def _bind(runtime: Runtime, door: MailDoor, stop: asyncio.Event) -> asyncio.AbstractServer | None:
-    # The server's library is only loaded where mail is taken.
-    from reedbed.ingest.mail.listener import MailDesk, listen
-
-    desk = MailDesk(
-        admits=lambda peer: _admits(runtime, door, peer),
-        knows=lambda recipient: accepts(runtime, recipient),
-        takes=lambda recipients, raw: _take(runtime, recipients, raw),
-    )
-    while not stop.is_set():
+    while door is not None and not stop.is_set():
         try:
-            return await listen(
-                door, desk, hostname=runtime.mail.domain or "localhost", max_bytes=runtime.mail.max_bytes
-            )
+            server = await open_door(runtime, door)
         except OSError as error:
             log.error("mail cannot be taken here", host=door.host, port=door.port, error=str(error))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(BIND_AGAIN_SECONDS):
-                await stop.wait()
-    return None
-
-
-async def _admits(runtime: Runtime, door: MailDoor, peer: str) -> bool:
-    return await runtime.limiter.wait_for(f"mail-from:{peer}", per_minute(door.per_minute)) == 0
-
-
-async def _take(runtime: Runtime, recipients: Sequence[str], raw: bytes) -> str:
-    delivery = Delivery("smtp", tuple(recipients), believed=runtime.mail.authserv_id)
-    try:
-        outcome = await receive(runtime, delivery, raw)
-    except Unavailable as error:
-        log.warning("a mail waits for the database", error=error.message)
-        return "451 4.3.0 Try again later."
-    if isinstance(outcome, Refused):
-        return _REPLIES[outcome.why].format(outcome.reason)
-    return "250 2.0.0 Stored."
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BIND_AGAIN_SECONDS):
+                    await stop.wait()
+            continue
+        log.info("taking mail", protocol=door.protocol, host=door.host, port=door.port)
+        try:
+            await stop.wait()
+        finally:
+            server.close()
