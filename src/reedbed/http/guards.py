@@ -4,10 +4,13 @@ Plain ASGI, because it runs for every request and must not touch streams.
 """
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reedbed.domain.errors import TooLarge
 from reedbed.http.errors import body_of
+from reedbed.http.handlers import ErrorPage, is_for_programs
 
 BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
@@ -91,8 +94,9 @@ class HeadAsGet:
 class BodyLimit:
     """More bytes than the door takes: 413, whether the length was announced or not."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, error_page: ErrorPage | None = None) -> None:
         self._app = app
+        self._error_page = error_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -101,7 +105,7 @@ class BodyLimit:
         limit = OPML_LIMIT if any(word in scope["path"] for word in FILE_DOORS) else BODY_LIMIT
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if not announced.isdigit() or int(announced) > limit:
-            await _refuse(send, limit)
+            await self._refuse(scope, send, limit)
             return
         await self._counted(scope, receive, send, limit)
 
@@ -115,7 +119,7 @@ class BodyLimit:
             taken += len(message.get("body", b""))
             if taken > limit and not refused:
                 refused = True
-                await _refuse(send, limit)
+                await self._refuse(scope, send, limit)
             return {"type": "http.disconnect"} if refused else message
 
         async def send_unless_refused(message: Message) -> None:
@@ -124,13 +128,15 @@ class BodyLimit:
 
         await self._app(scope, receive_counted, send_unless_refused)
 
+    async def _refuse(self, scope: Scope, send: Send, limit: int) -> None:
+        error = TooLarge(f"The request is larger than {limit // 1_000_000} MB.")
+        if self._error_page is None or is_for_programs(scope["path"]):
+            response = Response(orjson.dumps(body_of(error)), 413, media_type="application/json")
+        else:
+            response = await self._error_page(Request(scope), error, 413)
+        response.headers["Connection"] = "close"
+        await response(scope, _nothing_more, send)
 
-async def _refuse(send: Send, limit: int) -> None:
-    body = orjson.dumps(body_of(TooLarge(f"The request is larger than {limit // 1_000_000} MB.")))
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+
+async def _nothing_more() -> Message:
+    return {"type": "http.disconnect"}

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import quote
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -45,6 +46,9 @@ PLAIN_WORDS = {
 }
 
 
+UNREADABLE_FORM = "Something in the form was missing or could not be understood. Go back and try again."
+
+
 class _Unexpected(ReedbedError):
     code = "internal"
 
@@ -55,7 +59,7 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
     async def answer(
         request: Request, error: ReedbedError, status: int, headers: Mapping[str, str] | None = None
     ) -> Response:
-        if error_page is not None and not request.url.path.startswith(PROGRAM_PATHS):
+        if error_page is not None and not is_for_programs(request.url.path):
             drawn = await error_page(request, error, status)
             drawn.headers.update(headers or {})
             return drawn
@@ -69,10 +73,14 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
 
     async def malformed(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return await answer(request, _first_problem(error), 400)
+        if is_for_programs(request.url.path):
+            return await answer(request, _first_problem(error), 400)
+        return await answer(request, Invalid(UNREADABLE_FORM), 400)
 
     async def refused_by_router(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == 404 and (plain := _without_slash(request)):
+            return Response(status_code=307, headers={"Location": plain})
         if error.status_code != 405:
             return await answer(request, _from_status(error.status_code), error.status_code)
         allow = {"Allow": ", ".join(_methods(request))}
@@ -119,6 +127,10 @@ class _LastResort:
                 await response(scope, receive, send)
 
 
+def is_for_programs(path: str) -> bool:
+    return path.startswith(PROGRAM_PATHS)
+
+
 def _first_problem(error: RequestValidationError) -> Invalid:
     problem = error.errors()[0]
     field = ".".join(str(part) for part in problem["loc"][1:])
@@ -135,6 +147,18 @@ def _methods(request: Request) -> list[str]:
         if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
     }
     return sorted(taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set[str]()))
+
+
+def _without_slash(request: Request) -> str:
+    """The address that was meant, where only a slash at the end was too much; never built from the Host."""
+    path, query = request.url.path.rstrip("/"), request.url.query
+    if path == request.url.path or not path.startswith("/") or path.startswith("//"):
+        return ""
+    routes: list[BaseRoute] = request.app.routes
+    meant = {**request.scope, "path": path, "raw_path": path.encode()}
+    if all(route.matches(meant)[0] == Match.NONE for route in routes):
+        return ""
+    return f"{quote(path)}?{query}" if query else quote(path)
 
 
 def _from_status(status: int) -> ReedbedError:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from reedbed.domain.discovery import Candidate, Discovery
 from reedbed.domain.feeds import ParsedFeed
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Outcome, Throttled
+from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, Outcome, Throttled
 from reedbed.ingest.fetch import ACCEPT_FEED, Fetcher
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.page_links import decode_page, read_links
@@ -88,7 +88,7 @@ class _Search:
             found = await self._try(likely_feeds(address))
             if found is not None:
                 return Discovery((found,))
-        return Discovery(reason=getattr(outcome, "message", _NOTHING), unreachable=_may_heal(outcome))
+        return Discovery(reason=_why_not(outcome), unreachable=_may_heal(outcome))
 
     async def _from_page(self, page: Fetched) -> Discovery:
         html = decode_page(page.body, page.content_type)
@@ -118,6 +118,14 @@ class _Search:
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:
                 return Candidate(feed.url, feed.title or guess.title, feed.type, guess.source)
         return None
+
+
+def _why_not(outcome: Outcome) -> str:
+    """A feed that was followed may be gone; an address somebody just typed was perhaps never one."""
+    status = 410 if isinstance(outcome, Gone) else getattr(outcome, "status", None)
+    if status in (404, 410):
+        return f"There is nothing at this address: the site answered {status}. Check it for a typing error."
+    return getattr(outcome, "message", _NOTHING)
 
 
 def _may_heal(outcome: Outcome) -> bool:

@@ -20,6 +20,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.runtime = runtime
     register_api(app)
@@ -27,7 +28,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     register_error_handlers(app, error_page)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, error_page=error_page)
     app.add_middleware(Cors, origins=runtime.doors.cors_origins)
     app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
     app.add_middleware(TrustedProxies, trusted=runtime.doors.trusted_proxies)

@@ -16,7 +16,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.store import folders, subscriptions
 from reedbed.web.feed_pages import folder_choices
-from reedbed.web.moments import short_moment, zone_of
+from reedbed.web.moments import dated_moment, zone_of
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.samples import SAMPLES
 from reedbed.web.shell import app_page
@@ -115,7 +115,7 @@ def _found(
     entries = tuple(
         FoundEntry(
             one.title or one.summary or translate("Without a title"),
-            short_moment(one.published, now, zone) if one.published is not None else None,
+            dated_moment(one.published, now, zone) if one.published is not None else None,
             preview.language or "",
         )
         for one in preview.entries[:MOST_NAMED]

@@ -4,26 +4,20 @@ from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
+from starlette.routing import BaseRoute, Match
 
 from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
 from reedbed.http.caller import get_runtime, maybe_caller
 from reedbed.http.errors import headers_of
 from reedbed.services.accounts import needs_owner
-from reedbed.web.pages import is_htmx, own_address, page
-from reedbed.web.templating import translate
+from reedbed.web.languages import language_of
+from reedbed.web.pages import is_htmx, own_address, page, see_other
+from reedbed.web.templating import speak, translate
 from reedbed.web.views.doors import ErrorPage
 
-HEADINGS = {
-    400: ("alert", "That did not work"),
-    403: ("alert", "Not allowed"),
-    404: ("search", "Nothing here"),
-    405: ("alert", "Not this way"),
-    409: ("alert", "That did not work"),
-    413: ("alert", "Too large"),
-    429: ("later", "A little slower"),
-    503: ("later", "Not just now"),
-}
-UNEXPECTED = ("alert", "Something went wrong")
+FORM_PAGES = {"/settings/app-passwords": "/settings/devices"}
+"""Forms whose answer stands elsewhere than right above them."""
+ICONS = {404: "search", 429: "later", 503: "later"}
 
 
 async def error_page(request: Request, error: ReedbedError, status: int) -> Response:
@@ -34,9 +28,46 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
     except Unavailable as away:
         # Without the database nobody can be told who they are, but everybody can be told why.
         request.state.caller, error, status = None, away, 503
-    icon, heading = HEADINGS.get(status, UNEXPECTED)
-    shown = ErrorPage(icon, heading, error.message)
+    if status == 405 and request.method == "GET" and not is_htmx(request):
+        # A page that answered a form was loaded again.
+        return see_other(request, page_above(request))
+    speak(language_of(request, request.state.caller))
+    shown = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
     return await page(request, "errors/error.html", shown, status=status, headers=headers_of(error))
+
+
+def _heading(status: int) -> str:
+    match status:
+        case 400 | 409:
+            return translate("That did not work")
+        case 403:
+            return translate("Not allowed")
+        case 404:
+            return translate("Nothing here")
+        case 405:
+            return translate("Not this way")
+        case 413:
+            return translate("Too large")
+        case 429:
+            return translate("A little slower")
+        case 503:
+            return translate("Not just now")
+        case _:
+            return translate("Something went wrong")
+
+
+def page_above(request: Request) -> str:
+    """The nearest page over an address that only takes forms: `/feeds/7/pause` is below `/feeds`."""
+    path = FORM_PAGES.get(request.url.path, request.url.path)
+    while path and not _is_page(request, path):
+        path = path.rpartition("/")[0]
+    return path or "/"
+
+
+def _is_page(request: Request, path: str) -> bool:
+    asked = {**request.scope, "method": "GET", "path": path, "raw_path": path.encode()}
+    routes: list[BaseRoute] = request.app.routes
+    return any(route.matches(asked)[0] is Match.FULL for route in routes)
 
 
 async def _to_the_door(request: Request) -> Response:

@@ -53,8 +53,8 @@ async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry
     """All tags the form shows, with the new one, without the removed one."""
     form = await request.form()
     removed = str(form.get("remove_tag", ""))
-    names = [str(name).strip() for name in form.getlist("tag")]
-    kept = tuple(dict.fromkeys(name for name in names if name and name != removed))
+    names = [*(str(name) for name in form.getlist("tag")), *str(form.get("new_tag", "")).split(",")]
+    kept = tuple(dict.fromkeys(name.strip() for name in names if name.strip() and name != removed))
     await change_entry(runtime, caller.user_id, entry_id, Change(tags=kept))
     if not is_htmx(request):
         return see_other(request, str(form.get("next", "/")))

@@ -33,6 +33,15 @@ def short_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
     return Moment(rfc3339(moment), _date(local, with_year=local.year != today.year))
 
 
+def dated_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For a line that stands under no day: the clock for today alone."""
+    local, today = _local(moment, zone), _local(now, zone)
+    words = (
+        f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
+    )
+    return Moment(rfc3339(moment), words)
+
+
 def full_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
     """For an article: `Wed 14 May, 08:12`."""
     local, today = _local(moment, zone), _local(now, zone)

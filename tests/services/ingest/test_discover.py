@@ -95,7 +95,8 @@ async def test_nothing_found_is_said_in_one_sentence(site: Pages, fetcher: Fetch
 
 async def test_a_page_that_cannot_be_fetched_says_why(site: Pages, fetcher: Fetcher) -> None:
     assert await _discover(fetcher, site.url("/nowhere")) == Discovery(
-        reason="Feed no longer available", unreachable=True
+        reason="There is nothing at this address: the site answered 404. Check it for a typing error.",
+        unreachable=True,
     )
 
 
