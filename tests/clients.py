@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
 
+from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import open_session
 from reedbed.store import users
@@ -21,7 +21,7 @@ class Client(httpx.AsyncClient):
 SignIn = Callable[..., Awaitable[Client]]
 
 
-def new_client(app: FastAPI, **options: Any) -> Client:
+def new_client(app: Application, **options: Any) -> Client:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     return Client(transport=transport, base_url=BASE_URL, **options)
 

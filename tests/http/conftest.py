@@ -16,11 +16,10 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
-from fastapi import FastAPI
 
 from reedbed.domain.limits import Allowance, Limits
 from reedbed.http.cookies import SESSION_COOKIE
-from reedbed.roles.app import create_app
+from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import Runtime
 from tests.clients import Client, SignIn, new_client, session_of
 from tests.crawling import Crawl, crawl_on
@@ -43,18 +42,18 @@ def runtime(crawl: Crawl) -> Runtime:
 
 
 @pytest.fixture
-def app(runtime: Runtime) -> FastAPI:
+def app(runtime: Runtime) -> Application:
     return create_app(runtime)
 
 
 @pytest.fixture
-async def client(app: FastAPI) -> AsyncIterator[Client]:
+async def client(app: Application) -> AsyncIterator[Client]:
     async with new_client(app) as client:
         yield client
 
 
 @pytest.fixture
-async def signed_in(app: FastAPI, runtime: Runtime) -> AsyncIterator[SignIn]:
+async def signed_in(app: Application, runtime: Runtime) -> AsyncIterator[SignIn]:
     async with AsyncExitStack() as clients:
 
         async def sign_in(email: str = "reader@example.org", *, role: str = "user") -> Client:
@@ -69,7 +68,7 @@ async def signed_in(app: FastAPI, runtime: Runtime) -> AsyncIterator[SignIn]:
 
 
 @pytest.fixture
-async def by_cookie(app: FastAPI, runtime: Runtime) -> AsyncIterator[SignIn]:
+async def by_cookie(app: Application, runtime: Runtime) -> AsyncIterator[SignIn]:
     async with AsyncExitStack() as clients:
 
         async def sign_in(email: str = "reader@example.org", *, role: str = "user") -> Client:

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fastapi import FastAPI
-
+from reedbed.roles.app import Application
 from tests.clients import SignIn
 
 UNSTORABLE = "a\x00\ud800b"
@@ -14,7 +13,7 @@ JSON = {"Content-Type": "application/json"}
 APART = ("/api/v1/auth/", "/api/v1/users/me/sessions", "/api/v1/events")
 
 
-async def test_a_sign_no_database_can_hold_breaks_no_door(app: FastAPI, signed_in: SignIn) -> None:
+async def test_a_sign_no_database_can_hold_breaks_no_door(app: Application, signed_in: SignIn) -> None:
     client = await signed_in("owner@example.org", role="owner")
     broken: list[str] = []
     tried = 0

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from fastapi import FastAPI
 
 from reedbed.ai.mock import MockModel
 from reedbed.domain.breaker import Breaker
 from reedbed.domain.budget import Usage
+from reedbed.roles.app import Application
 from reedbed.services.digests import JOB_KIND
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
@@ -58,7 +58,7 @@ async def test_nothing_to_tell_is_404_in_the_words_of_the_contract(reader: Clien
     assert answer.json()["error"]["message"] == "No articles found from the last 24 hours"
 
 
-async def test_a_model_that_is_left_alone_is_503(app: FastAPI, reader: Client, desk: Desk) -> None:
+async def test_a_model_that_is_left_alone_is_503(app: Application, reader: Client, desk: Desk) -> None:
     await desk.entry()
     await _left_alone(app, desk)
     answer = await reader.post("/api/v1/digests")
@@ -91,7 +91,9 @@ async def test_the_partial_keeps_the_contract_of_the_dashboard(by_cookie: SignIn
     assert f'href="/entry/{entry}"' in ready.text and "Built-in extract" in ready.text
 
 
-async def test_the_partial_says_when_the_model_is_away(app: FastAPI, by_cookie: SignIn, desk: Desk) -> None:
+async def test_the_partial_says_when_the_model_is_away(
+    app: Application, by_cookie: SignIn, desk: Desk
+) -> None:
     page = await by_cookie("reader@example.org")
     await desk.entry()
     await _left_alone(app, desk)
@@ -160,7 +162,7 @@ async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Des
     assert (await reader.get("/admin/ai")).status_code == 403
 
 
-async def _left_alone(app: FastAPI, desk: Desk) -> None:
+async def _left_alone(app: Application, desk: Desk) -> None:
     runtime = replace(desk.runtime, ai=AiPolicy(model=MockModel()))
     app.state.runtime = runtime
     async with runtime.db.write() as tx:

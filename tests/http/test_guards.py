@@ -4,11 +4,11 @@ from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
-from fastapi import FastAPI, Request
+from fastapi import Request
 
 from reedbed.http.client_ip import client_ip, rightmost_untrusted
 from reedbed.http.csrf import form_token
-from reedbed.roles.app import create_app
+from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import DoorPolicy, Runtime
 from tests.clients import BASE_URL, Client, SignIn, new_client
 
@@ -30,8 +30,8 @@ async def test_a_bearer_token_opens_the_api(signed_in: SignIn) -> None:
     assert (await reader.get(FOLDERS)).status_code == 200
 
 
-async def test_every_answer_carries_the_guards(app: FastAPI, client: Client) -> None:
-    @app.get("/api/v1/broken")
+async def test_every_answer_carries_the_guards(app: Application, client: Client) -> None:
+    @app.programs.get("/api/v1/broken")
     async def broken() -> None:
         raise RuntimeError("a secret detail")
 
@@ -163,7 +163,7 @@ async def test_forwarded_headers_count_only_from_trusted_proxies(
     doors = DoorPolicy(trusted_proxies=tuple(ip_network(network) for network in trusted))
     app = create_app(replace(runtime, doors=doors))
 
-    @app.get("/api/v1/whoami")
+    @app.programs.get("/api/v1/whoami")
     async def whoami(request: Request) -> str:
         return f"{client_ip(request)} {request.url.scheme}"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 
+from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import open_session
 from reedbed.store import users
@@ -87,7 +87,7 @@ class Alice:
 
 
 @pytest.fixture
-async def alice(runtime: Runtime, app: FastAPI, crawl: Crawl) -> Any:
+async def alice(runtime: Runtime, app: Application, crawl: Crawl) -> Any:
     async with runtime.db.write() as tx:
         ids = await give_everything(tx, runtime.now())
         user = await users.by_id(tx, ids["users"])
@@ -100,7 +100,7 @@ async def alice(runtime: Runtime, app: FastAPI, crawl: Crawl) -> Any:
 
 
 async def test_no_door_shows_or_changes_what_is_anothers(
-    app: FastAPI, alice: Alice, signed_in: SignIn, runtime: Runtime
+    app: Application, alice: Alice, signed_in: SignIn, runtime: Runtime
 ) -> None:
     before = await _belongings(runtime, alice)
 
@@ -116,7 +116,7 @@ async def test_no_door_shows_or_changes_what_is_anothers(
     assert await _belongings(runtime, alice) == before
 
 
-async def test_what_another_may_not_see_is_shown_to_its_owner(app: FastAPI, alice: Alice) -> None:
+async def test_what_another_may_not_see_is_shown_to_its_owner(app: Application, alice: Alice) -> None:
     shown = 0
     for knock in _knocks(app, alice.ids):
         is_read = knock.door.method == "GET" and not knock.door.path.startswith("/api/v1/admin/")
@@ -128,7 +128,9 @@ async def test_what_another_may_not_see_is_shown_to_its_owner(app: FastAPI, alic
     assert shown > 3
 
 
-async def test_every_door_asks_a_stranger_who_they_are(app: FastAPI, alice: Alice, client: Client) -> None:
+async def test_every_door_asks_a_stranger_who_they_are(
+    app: Application, alice: Alice, client: Client
+) -> None:
     asked = {
         (knock.door.method, knock.door.path)
         for knock in _knocks(app, alice.ids)
@@ -139,7 +141,7 @@ async def test_every_door_asks_a_stranger_who_they_are(app: FastAPI, alice: Alic
     assert doors - asked == STRANGERS_WELCOME
 
 
-async def test_operators_doors_are_shut_for_everybody_else(app: FastAPI, alice: Alice) -> None:
+async def test_operators_doors_are_shut_for_everybody_else(app: Application, alice: Alice) -> None:
     for knock in _knocks(app, alice.ids):
         if knock.door.path.startswith("/api/v1/admin/"):
             assert (await _send(alice.client, knock)).status_code == 403, knock.url
@@ -152,7 +154,7 @@ def test_a_door_without_a_known_id_is_noticed() -> None:
         list(_tries(Door("GET", "/api/v1/herons/{heron_id}", operation), {}, {"users": 1}))
 
 
-def test_every_door_lists_its_errors_in_the_common_shape(app: FastAPI) -> None:
+def test_every_door_lists_its_errors_in_the_common_shape(app: Application) -> None:
     answers = app.openapi()["components"]["responses"]
     for door in _doors(app):
         for status in ("400", "401", "403", "404", "409", "413", "429", "503"):
@@ -163,13 +165,13 @@ def test_every_door_lists_its_errors_in_the_common_shape(app: FastAPI) -> None:
         assert "422" not in door.operation["responses"]
 
 
-def _doors(app: FastAPI) -> Iterator[Door]:
+def _doors(app: Application) -> Iterator[Door]:
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():
             yield Door(method.upper(), path, operation)
 
 
-def _knocks(app: FastAPI, ids: dict[str, int]) -> Iterator[Knock]:
+def _knocks(app: Application, ids: dict[str, int]) -> Iterator[Knock]:
     schemas = app.openapi()["components"]["schemas"]
     for door in _doors(app):
         if not door.streams:

@@ -20,10 +20,12 @@ log = structlog.get_logger()
 ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
 
 PROGRAM_PATHS = (
+    "//",  # apps that were given an address with a slash at its end
     "/api/",
-    "/accounts/",
+    "/accounts",
     "/greader",
-    "/reader/",
+    "/icons/",
+    "/reader",
     "/fever",
     "/mcp",
     "/metrics",
@@ -31,6 +33,7 @@ PROGRAM_PATHS = (
     "/readyz",
     "/rss",
     "/published/",
+    "/websub/",
 )
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})

@@ -1,35 +1,90 @@
-"""The HTTP application: the page and the API on one runtime."""
+"""The HTTP application: the page and the API on one runtime, behind the same guards.
+
+They are two applications, each put together when it is first asked for: whoever waits for the page after a
+start does not wait for the doors of programs, nor the other way round. `load` fetches what is still missing.
+"""
+
+import asyncio
+from functools import cached_property
+from typing import Any, cast
 
 from fastapi import FastAPI
+from starlette.datastructures import State
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reedbed import __version__
-from reedbed.api import register as register_api
 from reedbed.http.client_ip import TrustedProxies
 from reedbed.http.cors import Cors
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
-from reedbed.http.handlers import register_error_handlers
+from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.services.runtime import Runtime
-from reedbed.web import register as register_web
-from reedbed.web.errors import error_page
 
 
-def create_app(runtime: Runtime) -> FastAPI:
-    app = FastAPI(
-        title="Reedbed",
-        version=__version__,
-        openapi_url="/api/v1/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    app.state.runtime = runtime
-    register_api(app)
-    register_web(app)
+class Application:
+    def __init__(self, runtime: Runtime) -> None:
+        self.state = State({"runtime": runtime})
+        self._guarded = _guarded(self._choose, runtime)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guarded(scope, receive, send)
+
+    @cached_property
+    def pages(self) -> FastAPI:
+        from reedbed.web import register
+        from reedbed.web.errors import error_page
+
+        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app.state = self.state
+        register(app)
+        _answer_trouble(app, error_page)
+        return app
+
+    @cached_property
+    def programs(self) -> FastAPI:
+        from reedbed.api import register
+
+        app = FastAPI(
+            title="Reedbed",
+            version=__version__,
+            openapi_url="/api/v1/openapi.json",
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        app.state = self.state
+        register(app)
+        _answer_trouble(app, None)
+        return app
+
+    def openapi(self) -> dict[str, Any]:
+        return self.programs.openapi()
+
+    async def load(self) -> None:
+        for name in ("pages", "programs"):
+            await self._half(name)
+
+    async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
+        half = await self._half("programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages")
+        await half(scope, receive, send)
+
+    async def _half(self, name: str) -> FastAPI:
+        if name in self.__dict__:
+            return self.__dict__[name]
+        return cast(FastAPI, await asyncio.to_thread(getattr, self, name))  # the loop stays free meanwhile
+
+
+def create_app(runtime: Runtime) -> Application:
+    return Application(runtime)
+
+
+def _answer_trouble(app: FastAPI, error_page: ErrorPage | None) -> None:
     register_error_handlers(app, error_page)
-    # The last one added is the outermost.
-    app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit, error_page=error_page)
-    app.add_middleware(Cors, origins=runtime.doors.cors_origins)
-    app.add_middleware(SecurityHeaders, https=runtime.accounts.base_url.startswith("https://"))
-    app.add_middleware(TrustedProxies, trusted=runtime.doors.trusted_proxies)
-    return app
+
+
+def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
+    """From the innermost to the outermost."""
+    app = HeadAsGet(app)
+    app = Cors(app, origins=runtime.doors.cors_origins)
+    app = SecurityHeaders(app, https=runtime.accounts.base_url.startswith("https://"))
+    return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)

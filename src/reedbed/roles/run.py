@@ -5,11 +5,10 @@ import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
-from typing import Literal
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Literal
 
 import uvicorn
-from fastapi import FastAPI
 
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
@@ -17,12 +16,15 @@ from reedbed.roles.build import ended, running
 from reedbed.services.processes import live
 from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
-from reedbed.worker import work
+
+if TYPE_CHECKING:
+    from reedbed.roles.app import Application
 
 Role = Literal["serve", "web", "worker"]
 
 GRACE_SECONDS = 10
 BACKLOG = 2048
+FIRST_ANSWER_SECONDS = 1
 
 
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
@@ -32,13 +34,14 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         stop = _stop_event()
         tasks: list[Awaitable[None]] = []
         if listener is not None:
-            tasks.append(_serve_http(_application(runtime), runtime, listener, stop))
+            application = _application(runtime)
+            tasks.append(_serve_http(application, runtime, listener, stop))
+            tasks.append(_load_the_rest(application, stop))
             announce(f"Reedbed is at {settings.address}")
         if role != "web":
-            tasks.append(_work_until(runtime, stop))
+            tasks.append(_work_until(runtime, stop, after=FIRST_ANSWER_SECONDS if listener else 0))
         stack.push_async_callback(ended, asyncio.create_task(live(runtime, role)))
-        gc.freeze()  # what is loaded by now stays loaded: only what comes is looked through
-        gc.enable()
+        _keep_what_is_loaded()
         await _until_first_failure(tasks, stop)
 
 
@@ -66,18 +69,19 @@ def _stop_event() -> asyncio.Event:
     return stop
 
 
-def _application(runtime: Runtime) -> FastAPI:
+def _application(runtime: Runtime) -> "Application":
     from reedbed.roles.app import create_app  # a worker has no use for it
 
     return create_app(runtime)
 
 
 async def _serve_http(
-    application: FastAPI, runtime: Runtime, listener: socket.socket, stop: asyncio.Event
+    application: "Application", runtime: Runtime, listener: socket.socket, stop: asyncio.Event
 ) -> None:
     config = uvicorn.Config(
         application,
         log_config=None,
+        lifespan="off",
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -93,8 +97,30 @@ async def _serve_http(
     await serving
 
 
-async def _work_until(runtime: Runtime, stop: asyncio.Event) -> None:
+async def _load_the_rest(application: "Application", stop: asyncio.Event) -> None:
+    """Whoever asks first is answered first; what they did not ask for is loaded after."""
+    await _pause(stop, FIRST_ANSWER_SECONDS)
+    if not stop.is_set():
+        await application.load()
+        _keep_what_is_loaded()
+
+
+async def _work_until(runtime: Runtime, stop: asyncio.Event, *, after: float) -> None:
+    await _pause(stop, after)
+    from reedbed.worker import work
+
     await work(runtime, stop, grace=GRACE_SECONDS - 2)
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)
+
+
+def _keep_what_is_loaded() -> None:
+    """What is loaded by now stays loaded: from here on only what comes is looked through for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 async def _until_first_failure(tasks: list[Awaitable[None]], stop: asyncio.Event) -> None:

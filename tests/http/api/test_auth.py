@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from fastapi import FastAPI
 
 from reedbed.domain.limits import Allowance, Limits
 from reedbed.events.limiter import MemoryLimiter
-from reedbed.roles.app import create_app
+from reedbed.roles.app import Application, create_app
 from reedbed.services.members import add_member
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import fever_key
@@ -231,7 +230,7 @@ async def test_a_user_in_a_hurry_is_told_to_wait(runtime: Runtime, signed_in: Si
     assert answers[-1].json()["error"]["code"] == "too_many_requests"
 
 
-async def test_operators_look_after_people(app: FastAPI, signed_in: SignIn) -> None:
+async def test_operators_look_after_people(app: Application, signed_in: SignIn) -> None:
     owner = await signed_in("owner@example.org", role="owner")
     admin = await signed_in("admin@example.org", role="admin")
     reader = await signed_in()

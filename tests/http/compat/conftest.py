@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
-from fastapi import FastAPI
 
+from reedbed.roles.app import Application
 from tests.clients import SignIn, new_client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -19,7 +19,7 @@ from tests.http.compat.shelf import Shelf, new_shelf
 
 
 @pytest.fixture
-async def shelf(app: FastAPI, crawl: Crawl, site: FeedSite, signed_in: SignIn) -> AsyncIterator[Shelf]:
+async def shelf(app: Application, crawl: Crawl, site: FeedSite, signed_in: SignIn) -> AsyncIterator[Shelf]:
     async with AsyncExitStack() as stack:
         stranger = await stack.enter_async_context(new_client(app))
         yield await new_shelf(stranger, await signed_in("reader@example.org"), crawl, site)

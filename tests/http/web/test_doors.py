@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from fastapi import FastAPI
 
 from reedbed.domain.letters import Letter, Sent
-from reedbed.roles.app import create_app
+from reedbed.roles.app import Application, create_app
 from reedbed.services.mail_links import make_link
 from reedbed.services.registration import invite
 from reedbed.services.runtime import Runtime
@@ -33,7 +32,7 @@ class Postbox:
 async def visitor(runtime: Runtime) -> AsyncIterator[Client]:
     """At a server with open registration that can send mail."""
     accounts = replace(runtime.accounts, registration="open")
-    app: FastAPI = create_app(replace(runtime, accounts=accounts, mailer=Postbox()))
+    app: Application = create_app(replace(runtime, accounts=accounts, mailer=Postbox()))
     async with new_client(app) as client:
         yield client
 
