@@ -50,6 +50,9 @@ STRANGERS_WELCOME = {
     ("GET", "/icons/{icon_id}"),
     ("GET", "/published/{token}.atom"),
     ("GET", "/published/{token}.json"),
+    ("GET", "/rss"),
+    ("GET", "/api/item"),
+    ("GET", "/api/site"),
 }
 
 

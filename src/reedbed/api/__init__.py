@@ -8,6 +8,7 @@ from reedbed.api import (
     bookmarks,
     compat,
     counts,
+    deframer,
     digests,
     entries,
     events,
@@ -17,6 +18,7 @@ from reedbed.api import (
     full_articles,
     health,
     highlights,
+    inbound,
     mcp,
     members,
     opml,
@@ -74,6 +76,8 @@ def register(app: FastAPI) -> None:
         app.include_router(part.router, dependencies=[count_request])
     app.include_router(health.router)  # asks nobody who they are: it must answer when nobody can know
     app.include_router(websub.callbacks)
+    app.include_router(inbound.router)
+    app.include_router(deframer.router)  # counts by address instead
     compat.register(app)
     mcp.register(app)
     describe(app)

@@ -49,7 +49,8 @@ async def _build(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) -> None:
     items = await shown_items(tx, feed, most=runtime.framing.items)
     self_url = door_url(runtime, feed)
     digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0).encode()).hexdigest()[:32]
-    if digest == await framed_documents.hash_of(tx, feed_id):
+    before = await framed_documents.hash_of(tx, feed_id)
+    if digest == before or (before is None and not items):
         return
     built_at = now // SECOND * SECOND
     content = rss(feed, items, self_url=self_url, built_at=built_at).encode()

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.hints import Hint
+from reedbed.domain.retention import Wish as Keep
+from reedbed.domain.retention import check_wish
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import Subscription, check_full_text, check_interval
 from reedbed.domain.times import Instant, Millis
@@ -15,7 +17,7 @@ from reedbed.services.credentials import split_credentials
 from reedbed.services.newsletter_senders import leave_list
 from reedbed.services.refresh import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
-from reedbed.store import events, feeds, fetch_state, folders, subscriptions, unread
+from reedbed.store import events, feeds, fetch_state, folders, operator_feeds, subscriptions, unread
 from reedbed.store.database import Tx
 
 LOOK_SECONDS = 12.0
@@ -70,6 +72,8 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
     address = split_credentials(wish.url)
     private = address.secret or is_private_address(wish.url)
     feed_id, made = await feeds.find_or_add(tx, address.url, now, owner_id=user_id if private else None)
+    if not made:
+        await operator_feeds.welcome_reader(tx, feed_id)
     if made and address.username is not None:
         await feeds.set_credentials(tx, feed_id, address.username, address.password)
     known = await subscriptions.by_feed(tx, user_id, feed_id)
@@ -113,6 +117,9 @@ class Change:
     interval: Millis | Same | None = SAME
     full_text: str | Same = SAME
     notify: bool | Same = SAME
+    keep_entries: int | Same | None = SAME
+    keep_days: int | Same | None = SAME
+    keep_unread_days: int | Same | None = SAME
 
 
 async def change_subscription(
@@ -195,6 +202,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, addre
             interval=current.interval,
             full_text=current.full_text,
             notify=current.notify,
+            keep=current.keep,
         ),
     )
     return moved_to
@@ -221,6 +229,18 @@ def _changed(current: Subscription, change: Change) -> Subscription:
         if isinstance(change.full_text, Same)
         else check_full_text(change.full_text),
         notify=current.notify if isinstance(change.notify, Same) else change.notify,
+        keep=_kept(current.keep, change),
+    )
+
+
+def _kept(current: Keep, change: Change) -> Keep:
+    entries, days, unread_days = change.keep_entries, change.keep_days, change.keep_unread_days
+    return check_wish(
+        Keep(
+            entries=current.entries if isinstance(entries, Same) else entries,
+            days=current.days if isinstance(days, Same) else days,
+            unread_days=current.unread_days if isinstance(unread_days, Same) else unread_days,
+        )
     )
 
 

@@ -1,0 +1,279 @@
+"""`reedbed admin feed` and `reedbed admin root-domain`: the feeds an operator has deframed."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import show, with_runtime
+from reedbed.domain.same import SAME
+from reedbed.domain.times import rfc3339
+from reedbed.services.runtime import Runtime
+
+if TYPE_CHECKING:
+    from reedbed.services.operator_feeds import FeedSettings
+    from reedbed.store.operator_feeds import OperatorFeed
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def feed_options(command: F) -> F:
+    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
+    return data_dir_option(command)
+
+
+def setting_options(command: F) -> F:
+    command = click.option("--prompt", help="What the model is asked beside; empty takes it back.")(command)
+    command = click.option(
+        "--enforce-domain/--no-enforce-domain",
+        default=None,
+        help="Leave out items of other sites (on for a new feed).",
+    )(command)
+    return click.option(
+        "--max-failures", type=int, help="Failures in a row after which the feed stops; 1: at the first."
+    )(command)
+
+
+@click.group()
+def feed() -> None:
+    """Feeds that are deframed; FEED is a number from the list or an address."""
+
+
+@feed.command()
+@click.argument("url")
+@click.option("--no-root-domain", is_flag=True, help="Belong to no site.")
+@setting_options
+@feed_options
+def add(
+    url: str,
+    data_dir: Path | None,
+    max_failures: int | None,
+    enforce_domain: bool | None,
+    prompt: str | None,
+    *,
+    no_root_domain: bool,
+    as_json: bool,
+) -> None:
+    """Add a feed, disabled and not polled: `enable` and `sync` come next."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import add_feed
+
+        settings = _settings(max_failures, enforce_domain, prompt)
+        return await add_feed(runtime, url, settings, with_root_domain=not no_root_domain)
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@feed.command("set")
+@click.argument("feed")
+@setting_options
+@click.option("--deframe/--no-deframe", default=None, help="Read its entries and show them at the doors.")
+@feed_options
+def set_command(
+    feed: str,
+    data_dir: Path | None,
+    max_failures: int | None,
+    enforce_domain: bool | None,
+    prompt: str | None,
+    deframe: bool | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Change how a feed is deframed."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import change_feed
+
+        return await change_feed(runtime, feed, _settings(max_failures, enforce_domain, prompt, deframe))
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@feed.command()
+@click.argument("feed")
+@feed_options
+def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Delete a feed softly; who follows it goes on reading it."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import delete_feed
+
+        return await delete_feed(runtime, feed)
+
+    gone = with_runtime(work, data_dir)
+    if as_json:
+        show([_line(gone, as_json=True)], as_json=True)
+    elif gone.deleted:
+        click.echo(f"{gone.url} is deleted.")
+    else:
+        click.echo(f"{gone.url} is not deframed any more. {gone.followers} who follow it go on reading it.")
+
+
+@feed.command()
+@click.argument("feed")
+@feed_options
+def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Let the doors serve it and workers take it; does not schedule a run."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import enable_feed
+
+        return await enable_feed(runtime, feed)
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@feed.command()
+@click.argument("feed")
+@feed_options
+def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Shut the doors at once; no worker takes it, whatever is scheduled."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import disable_feed
+
+        return await disable_feed(runtime, feed)
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@feed.command()
+@click.argument("feed")
+@click.argument("state", type=click.Choice(["on", "off"]))
+@feed_options
+def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Schedule the next run after each good one, or not."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import set_polling
+
+        return await set_polling(runtime, feed, polling=state == "on")
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@feed.command("list")
+@feed_options
+def list_command(data_dir: Path | None, *, as_json: bool) -> None:
+    """Every feed but private ones, with its state."""
+
+    async def work(runtime: Runtime) -> list[dict[str, Any]]:
+        from reedbed.services.operator_feeds import list_feeds
+
+        return [_line(one, as_json=as_json) for one in await list_feeds(runtime)]
+
+    show(with_runtime(work, data_dir), as_json=as_json)
+
+
+@feed.command()
+@click.argument("feed")
+@feed_options
+def sync(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Run a feed now, also one that stopped; fails for a disabled or deleted one."""
+
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import sync_feed
+
+        return await sync_feed(runtime, feed)
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+@click.group("root-domain")
+def root_domains() -> None:
+    """Which site a feed belongs to at /api/site."""
+
+
+@root_domains.command("list")
+@feed_options
+def list_root_domains_command(data_dir: Path | None, *, as_json: bool) -> None:
+    """Every root domain, with its number of feeds."""
+
+    async def work(runtime: Runtime) -> list[dict[str, Any]]:
+        from reedbed.services.operator_feeds import list_root_domains
+
+        return [{"root_domain": name, "feeds": count} for name, count in await list_root_domains(runtime)]
+
+    show(with_runtime(work, data_dir), as_json=as_json)
+
+
+@root_domains.command("set")
+@click.argument("feed")
+@click.argument("domain")
+@feed_options
+def set_root_domain_command(feed: str, domain: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Put a feed under a site."""
+    _set_root_domain(feed, domain, data_dir, as_json=as_json)
+
+
+@root_domains.command("clear")
+@click.argument("feed")
+@feed_options
+def clear_root_domain_command(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Take a feed from its site."""
+    _set_root_domain(feed, None, data_dir, as_json=as_json)
+
+
+def _set_root_domain(feed: str, domain: str | None, data_dir: Path | None, *, as_json: bool) -> None:
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import set_root_domain
+
+        return await set_root_domain(runtime, feed, domain)
+
+    _show_one(work, data_dir, as_json=as_json)
+
+
+def _settings(
+    max_failures: int | None,
+    enforce_domain: bool | None,
+    prompt: str | None,
+    deframe: bool | None = None,
+) -> "FeedSettings":
+    from reedbed.services.operator_feeds import FeedSettings
+
+    return FeedSettings(
+        max_failures=SAME if max_failures is None else max_failures,
+        enforce_domain=SAME if enforce_domain is None else enforce_domain,
+        prompt=SAME if prompt is None else prompt,
+        deframe=SAME if deframe is None else deframe,
+    )
+
+
+def _show_one(
+    work: Callable[[Runtime], Awaitable["OperatorFeed"]], data_dir: Path | None, *, as_json: bool
+) -> None:
+    show([_line(with_runtime(work, data_dir), as_json=as_json)], as_json=as_json)
+
+
+def _line(one: "OperatorFeed", *, as_json: bool) -> dict[str, Any]:
+    """People see what fits a line; programs all of it."""
+    seen = {
+        "id": one.id,
+        "url": one.url,
+        "enabled": one.enabled,
+        "polling": one.polling,
+        "deframed": one.deframe,
+        "root_domain": one.root_domain,
+        "next_run_at": _moment(one.next_run_at),
+        "last_error": one.last_error,
+    }
+    if not as_json:
+        return seen
+    return {
+        **seen,
+        "title": one.title,
+        "enforce_domain": one.enforce_domain,
+        "max_failures": one.max_failures,
+        "locked_until": _moment(one.locked_until),
+        "stop_reason": one.stop_reason,
+        "followers": one.followers,
+        "built_at": _moment(one.built_at),
+        "deleted": one.deleted,
+    }
+
+
+def _moment(at: int | None) -> str | None:
+    return rfc3339(at) if at is not None else None

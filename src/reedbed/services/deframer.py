@@ -1,0 +1,98 @@
+"""The deframer's public doors: a ready feed, one item, a site's front page. They only read."""
+
+import hashlib
+from dataclasses import dataclass
+
+from reedbed.domain.errors import Forbidden, NotFound
+from reedbed.domain.framing import check_root_domain, fair, url_hash
+from reedbed.domain.framing_items import FramedFeed, FramedItem, rss
+from reedbed.domain.times import Instant
+from reedbed.domain.urls import feed_address, normalize_url
+from reedbed.services.framed_documents import door_url, shown_items
+from reedbed.services.runtime import Runtime
+from reedbed.store import framed_documents, framing
+from reedbed.store.analyses import thousandths
+from reedbed.store.database import Tx
+
+UNKNOWN_FEED = "This feed is not deframed here."
+DISABLED = "The operator has disabled this feed."
+NOT_BUILT = "Nothing of this feed has been deframed yet."
+UNKNOWN_ITEM = "This article has not been deframed here."
+TOO_LOUD = "This article is above the score asked for."
+UNKNOWN_SITE = "No feed of this site is deframed here."
+
+
+@dataclass(frozen=True, slots=True)
+class ServedDocument:
+    content: bytes
+    tag: str
+    built_at: Instant
+    is_whole: bool
+    """Not filtered: its date alone tells whether it is another one."""
+
+
+async def read_document(runtime: Runtime, url: str, max_score: float | None = None) -> ServedDocument:
+    address = feed_address(url)
+    async with runtime.db.read() as tx:
+        door = await framed_documents.door(tx, address)
+        if door is None:
+            raise NotFound(UNKNOWN_FEED)
+        if not door.enabled:
+            raise Forbidden(DISABLED)
+        document = door.document
+        if document is None or not document.items:
+            raise NotFound(NOT_BUILT)
+        if not max_score:
+            return ServedDocument(document.content, document.content_hash, document.built_at, is_whole=True)
+        content = await _filtered(tx, runtime, door.feed_id, max_score, document.built_at)
+    return ServedDocument(
+        content, hashlib.sha256(content).hexdigest()[:32], document.built_at, is_whole=False
+    )
+
+
+async def read_item(
+    runtime: Runtime, url: str, max_score: float | None = None
+) -> tuple[FramedFeed, FramedItem]:
+    digest = url_hash(normalize_url(feed_address(url)))
+    if digest is None:
+        raise NotFound(UNKNOWN_ITEM)
+    async with runtime.db.read() as tx:
+        found = [
+            (feed, item)
+            for item in await framed_documents.at_address(tx, digest)
+            if (feed := await framed_documents.served_feed(tx, item.feed_id)) and item.is_shown_in(feed)
+        ]
+    if not found:
+        raise NotFound(UNKNOWN_ITEM)
+    quiet = [pair for pair in found if not max_score or pair[1].analysis.overall.value <= max_score]
+    if not quiet:
+        raise NotFound(TOO_LOUD)
+    return quiet[0]
+
+
+async def read_site(
+    runtime: Runtime, root: str, max_score: float | None = None
+) -> list[tuple[FramedFeed, FramedItem]]:
+    """The newest items of all feeds of a site, each feed in its turn, each address once."""
+    domain, most = check_root_domain(root), runtime.framing.items
+    limit = thousandths(max_score) if max_score else None
+    queues: list[list[tuple[str, tuple[FramedFeed, FramedItem]]]] = []
+    async with runtime.db.read() as tx:
+        feed_ids = await framing.served_feeds_of(tx, domain)
+        if not feed_ids:
+            raise NotFound(UNKNOWN_SITE)
+        for feed_id in feed_ids:
+            feed = await framed_documents.served_feed(tx, feed_id)
+            if feed is not None:
+                items = await shown_items(tx, feed, most=most, max_score=limit)
+                queues.append([(item.normalized_url or f"#{item.id}", (feed, item)) for item in items])
+    queues.sort(key=lambda queue: -queue[0][1][1].sort_at if queue else 0)
+    return fair(queues, most)
+
+
+async def _filtered(tx: Tx, runtime: Runtime, feed_id: int, max_score: float, built_at: Instant) -> bytes:
+    feed = await framed_documents.served_feed(tx, feed_id)
+    if feed is None:
+        raise NotFound(UNKNOWN_FEED)
+    items = await shown_items(tx, feed, most=runtime.framing.items, max_score=thousandths(max_score))
+    return rss(feed, items, self_url=door_url(runtime, feed, max_score), built_at=built_at).encode()
