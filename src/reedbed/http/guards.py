@@ -14,6 +14,8 @@ from reedbed.http.handlers import ErrorPage, is_for_programs
 
 BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
+MAIL_LIMIT = 40_000_000
+MAIL_DOORS = "/inbound/"
 FILE_DOORS = ("opml", "import", "/websub/")
 
 CONTENT_POLICY = "; ".join(
@@ -102,7 +104,7 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        limit = OPML_LIMIT if any(word in scope["path"] for word in FILE_DOORS) else BODY_LIMIT
+        limit = _limit_at(scope["path"])
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if not announced.isdigit() or int(announced) > limit:
             await self._refuse(scope, send, limit)
@@ -140,3 +142,9 @@ class BodyLimit:
 
 async def _nothing_more() -> Message:
     return {"type": "http.disconnect"}
+
+
+def _limit_at(path: str) -> int:
+    if path.startswith(MAIL_DOORS):
+        return MAIL_LIMIT
+    return OPML_LIMIT if any(word in path for word in FILE_DOORS) else BODY_LIMIT

@@ -23,6 +23,11 @@ def readable(value: str) -> str:
     return storable(" ".join(_CONTROL.sub(" ", _decoded(raw)).split()))
 
 
+def readable_list(value: str) -> str:
+    """A list of addresses in brackets, in which white space only folds lines."""
+    return "".join(readable(value).split())
+
+
 def mailbox(value: str) -> tuple[str, str]:
     """Name and address of the first mailbox; empty where there is none."""
     name, address = parseaddr(_from_bytes(" ".join(value[:MAX_HEADER].split())))

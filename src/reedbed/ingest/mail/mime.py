@@ -11,8 +11,8 @@ from typing import TypeAlias, cast
 
 from reedbed.domain.newsletters import Mail, NotAMail
 from reedbed.domain.texts import storable
-from reedbed.ingest.mail.headers import is_spam, mailbox, message_id, moment_of, readable
-from reedbed.ingest.mail.limits import MAX_DEPTH, MAX_HEADER, MAX_HEADER_BYTES, MAX_PARTS, MAX_TEXT
+from reedbed.ingest.mail.headers import is_spam, mailbox, message_id, moment_of, readable, readable_list
+from reedbed.ingest.mail.limits import MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, MAX_TEXT
 from reedbed.ingest.mail.pictures import Album
 from reedbed.ingest.parse.charset import as_utf8
 
@@ -73,10 +73,6 @@ def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
         auth_results=tuple(readable(value) for value in headers.every("authentication-results")[:10]),
         spam=is_spam(headers.pairs),
     )
-
-
-def readable_list(value: str) -> str:
-    return "".join(readable(value[:MAX_HEADER]).split())
 
 
 @dataclass(frozen=True, slots=True)
