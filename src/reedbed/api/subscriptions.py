@@ -55,6 +55,13 @@ class ChangeBody(BaseModel):
     )
     full_text: Literal["auto", "always", "never"] | None = None
     notify: bool | None = None
+    keep_entries: int | None = Field(
+        None, description="The newest so many stay; 0: all; null: as many as the server keeps."
+    )
+    keep_days: int | None = Field(
+        None, description="How long read entries stay; 0: for ever; null: the server's."
+    )
+    keep_unread_days: int | None = Field(None, description="The same for unread entries.")
 
 
 class SubscriptionOut(BaseModel):
@@ -68,6 +75,9 @@ class SubscriptionOut(BaseModel):
     interval: int | None
     full_text: str
     notify: bool
+    keep_entries: int | None
+    keep_days: int | None
+    keep_unread_days: int | None
     unread_count: int
     subscribed_at: str
     feed: FeedOut
@@ -167,6 +177,9 @@ def subscription_json(one: Subscription) -> dict[str, Any]:
         "interval": None if one.interval is None else one.interval // SECOND,
         "full_text": one.full_text,
         "notify": one.notify,
+        "keep_entries": one.keep.entries,
+        "keep_days": one.keep.days,
+        "keep_unread_days": one.keep.unread_days,
         "unread_count": one.unread,
         "subscribed_at": moment(one.subscribed_at),
         "feed": feed_json(one.feed),
@@ -193,4 +206,7 @@ def _change(body: ChangeBody) -> Change:
         interval=(None if body.interval is None else body.interval * SECOND) if "interval" in sent else SAME,
         full_text=SAME if body.full_text is None else body.full_text,
         notify=SAME if body.notify is None else body.notify,
+        keep_entries=body.keep_entries if "keep_entries" in sent else SAME,
+        keep_days=body.keep_days if "keep_days" in sent else SAME,
+        keep_unread_days=body.keep_unread_days if "keep_unread_days" in sent else SAME,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.errors import Invalid
+from reedbed.domain.retention import Wish
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
 
 FULL_TEXT_MODES = ("auto", "always", "never")
@@ -40,6 +41,7 @@ class Subscription:
     notify: bool
     unread: int
     subscribed_at: Instant
+    keep: Wish
     feed: FollowedFeed
 
     @property

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from reedbed.domain.checks import FetchState
+from reedbed.domain.retention import Wish
 from reedbed.domain.subscriptions import FollowedFeed, Subscription, SubscriptionFilter
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -38,6 +39,7 @@ _OWN = (
     subscriptions.c.unread,
     subscriptions.c.subscribed_at,
 )
+_KEEP = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
 _FEED = (
     feeds.c.id,
     feeds.c.url,
@@ -56,7 +58,7 @@ _shown_title = func.lower(func.coalesce(subscriptions.c.title, func.nullif(feeds
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
 _all = (
-    select(*_OWN, *_FEED, *_STATE)
+    select(*_OWN, *_KEEP, *_FEED, *_STATE)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_mine, _active)
@@ -139,6 +141,9 @@ _CHANGE = Statement(
         interval=bindparam("interval"),
         full_text=bindparam("full_text"),
         notify=bindparam("notify"),
+        keep_entries=bindparam("keep_entries"),
+        keep_days=bindparam("keep_days"),
+        keep_unread_days=bindparam("keep_unread_days"),
     )
 )
 _LEAVE = Statement(
@@ -246,6 +251,9 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "interval": subscription.interval,
             "full_text": subscription.full_text,
             "notify": subscription.notify,
+            "keep_entries": subscription.keep.entries,
+            "keep_days": subscription.keep.days,
+            "keep_unread_days": subscription.keep.unread_days,
         },
     )
 
@@ -275,7 +283,7 @@ def _params(user_id: int, wanted: SubscriptionFilter) -> dict[str, Any]:
 
 def _subscription(row: Row) -> Subscription:
     values: list[Any] = list(row)
-    own, about, state = values[:11], values[11:21], tuple(values[21:])
+    own, keep, about, state = values[:11], values[11:14], values[14:24], tuple(values[24:])
     own[5], own[8] = bool(own[5]), bool(own[8])
     about[8:] = [bool(about[8]), about[9] is not None]
-    return Subscription(*own, feed=FollowedFeed(*about, state=fetch_state(state)))
+    return Subscription(*own, keep=Wish(*keep), feed=FollowedFeed(*about, state=fetch_state(state)))

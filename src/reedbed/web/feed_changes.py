@@ -31,6 +31,7 @@ from reedbed.services.subscriptions import (
 from reedbed.store import subscriptions
 from reedbed.web.add import show_refused
 from reedbed.web.feed_pages import Wanted, read_edit, read_page
+from reedbed.web.keep_choices import chosen_number
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.templating import translate
@@ -179,6 +180,9 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         interval=SAME if interval is None else _milliseconds(interval),
         full_text=_full_text(form, current.full_text),
         notify=_flag(form, "notify"),
+        keep_entries=_number(form, "keep_entries"),
+        keep_days=_number(form, "keep_days"),
+        keep_unread_days=_number(form, "keep_unread_days"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
@@ -280,6 +284,11 @@ def _full_text(form: FormData, current: str) -> str | Same:
             return "auto"
         case _:
             return SAME
+
+
+def _number(form: FormData, name: str) -> int | Same | None:
+    text = _text(form, name)
+    return SAME if text is None else chosen_number(text, name)
 
 
 def _folder(form: FormData) -> int | None:

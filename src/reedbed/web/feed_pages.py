@@ -17,6 +17,7 @@ from reedbed.store import feed_status, folders, subscriptions
 from reedbed.store.database import Tx
 from reedbed.web.feed_lines import LineMaker
 from reedbed.web.hub_lines import hub_facts
+from reedbed.web.keep_choices import keep_choices
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import translate
@@ -107,6 +108,7 @@ def edit_form(
         paused=one.paused,
         full_text=one.full_text == "always",
         notify=one.notify,
+        keep=keep_choices(one.keep),
         facts=_facts(request, runtime, one, hub),
     )
 

@@ -131,6 +131,13 @@ class FeedsPage:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepChoices:
+    days: tuple[Choice, ...] = ()
+    unread_days: tuple[Choice, ...] = ()
+    entries: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FeedEdit:
     id: int
     name: str
@@ -141,6 +148,7 @@ class FeedEdit:
     paused: bool = False
     full_text: bool = False
     notify: bool = False
+    keep: KeepChoices = field(default_factory=KeepChoices)
     facts: tuple[tuple[str, str], ...] = ()
     errors: FeedForm = field(default_factory=FeedForm)
 
