@@ -73,7 +73,17 @@ async function networkFirst(request, key) {
 
 async function otherwise(request, error) {
   if (request.mode !== "navigate") throw error;
-  return caches.match("/offline");
+  return (await listOf(request)) ?? caches.match("/offline");
+}
+
+/** An entry whose text was kept is opened by its list, if that was kept as well. */
+async function listOf(request) {
+  const url = new URL(request.url);
+  const [view, id] = url.pathname.split("/entry/");
+  const text = new URL(url);
+  text.searchParams.set("part", "article");
+  if (!view || !id || !(await caches.match(text.href))) return undefined;
+  return caches.match(new URL(view, url).href);
 }
 
 /** The same address answers a page or a part of it, so a part is kept under a name of its own. */

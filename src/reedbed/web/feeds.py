@@ -9,7 +9,7 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.subscriptions import NO_SUCH
-from reedbed.web.feed_pages import Wanted, read_edit, read_list, read_page, read_wanted
+from reedbed.web.feed_pages import Wanted, read_edit, read_list, read_page, read_statuses, read_wanted
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
 from reedbed.web.views.managing import FeedForm, FeedsPage
@@ -48,7 +48,9 @@ async def show_feeds(request: Request, runtime: RuntimeOf, caller: CallerOf, wan
         return await app_page(request, runtime, caller, "manage/feeds.html", shown)
     async with runtime.db.read() as tx:
         listed = await read_list(request, runtime, tx, caller.user_id, wanted)
-    return await page(request, "manage/feed_list.html", FeedsPage(wanted.search, (), listed))
+        statuses = await read_statuses(tx, caller.user_id, wanted)
+    shown = FeedsPage(wanted.search, statuses, listed)
+    return await page(request, "manage/feed_list.html", shown, refreshed=True)
 
 
 @router.get("/feeds/{subscription_id}/edit")
@@ -63,7 +65,7 @@ async def show_edit(
     if shown is None:
         raise NotFound(NO_SUCH)
     if is_htmx(request):
-        return await page(request, "manage/feed_edit.html", shown, block="form")
+        return await page(request, "manage/feed_edit.html", shown, block="form", inline=True)
     return await app_page(request, runtime, caller, "manage/feed_edit.html", shown)
 
 

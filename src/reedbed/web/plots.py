@@ -69,7 +69,7 @@ def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzi
         note=translate("scale 0 to 100"),
         finding=translate("%(rate)s of all fetches worked.", rate=rate),
         axis=_axis(span, now, zone),
-        line=_line([(_middle(place, span), HIGH * (1 - share)) for place, share in shares]),
+        line=_line([(place, HIGH * (1 - share)) for place, share in shares], span),
     )
 
 
@@ -110,12 +110,15 @@ def _bar(place: int, value: int, tallest: int, span: Span, *, bad: bool = False)
     return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
 
 
-def _middle(place: int, span: Span) -> float:
-    return WIDE * (place + 0.5) / span.pieces
-
-
-def _line(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points) if len(points) > 1 else ""
+def _line(points: Sequence[tuple[int, float]], span: Span) -> str:
+    """From the start of the first piece to the end of the last, so that even one piece is a line."""
+    if not points:
+        return ""
+    width = WIDE / span.pieces
+    (first, start), (last, end) = points[0], points[-1]
+    inner = [(width * (place + 0.5), height) for place, height in points]
+    whole = [(width * first, start), *inner, (width * (last + 1), end)]
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in whole)
 
 
 def _axis(span: Span, now: Instant, zone: tzinfo) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import { explain, send } from "./requests.js";
 import { refreshCounts } from "./counts.js";
 import { announce } from "./announce.js";
 import { closeMenus } from "./menus.js";
-import { dismiss, showServerToast } from "./toast.js";
+import { dismiss, forgetUndo, showServerToast } from "./toast.js";
 import { say } from "./words.js";
 
 document.addEventListener("formdata", (event) => {
@@ -18,7 +18,7 @@ document.addEventListener("submit", (event) => {
   if (!form) return;
   event.preventDefault();
   const fields = new FormData(form, event.submitter);
-  if (form.matches("[data-undo]")) undo(fields);
+  if (form.matches("[data-undo]")) undoBulk(fields);
   else markMany(fields);
 });
 
@@ -38,15 +38,16 @@ async function markMany(fields) {
   }
 }
 
-async function undo(fields) {
+export async function undoBulk(fields) {
   dismiss();
+  forgetUndo();
   try {
     const response = await send("/undo", fields);
     showServerToast(await response.text());
     announce(say("undone"));
     await Promise.all([reloadList(), refreshCounts()]);
   } catch (error) {
-    explain(error, () => undo(fields));
+    explain(error, () => undoBulk(fields));
   }
 }
 

@@ -16,6 +16,7 @@ export function adjustUnread(feedId, by) {
 
 export async function refreshCounts() {
   showAll(await json("/api/v1/counts"));
+  countSearches().catch(() => {});
 }
 
 /** What `/api/v1/counts` answers: `{all, later, feeds: {id: n}, folders: {id: n}, tags: {name: n}}`. */
@@ -69,3 +70,25 @@ function places(key) {
   // Never through the rows: there may be ten thousand of them.
   return document.querySelectorAll(`:is(#nav, #list-bar) [data-count="${CSS.escape(key)}"]`);
 }
+
+// Counting a saved search means searching: after the page is there, at most once a minute, remembered between.
+const MINUTE = 60_000;
+const KEPT = "reedbed:searches";
+
+async function countSearches() {
+  if (!document.querySelector('#tree [data-count^="saved:"]')) return;
+  let kept = JSON.parse(sessionStorage.getItem(KEPT) ?? '{"at":0,"items":[]}');
+  showSearches(kept.items);
+  if (Date.now() - kept.at < MINUTE) return;
+  kept = { at: Date.now(), items: (await json("/api/v1/searches/counts")).items };
+  sessionStorage.setItem(KEPT, JSON.stringify(kept));
+  showSearches(kept.items);
+}
+
+function showSearches(items) {
+  for (const { id, unread, more } of items)
+    for (const element of places(`saved:${id}`))
+      element.textContent = unread ? number(unread) + (more ? "+" : "") : "";
+}
+
+setTimeout(() => countSearches().catch(() => {}), 300);

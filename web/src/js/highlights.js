@@ -88,4 +88,4 @@ function offer() {
 document.addEventListener("selectionchange", () => chosen() ?? button?.remove());
 document.addEventListener("pointerup", () => setTimeout(offer));
 document.addEventListener("reedbed:article", paint);
-document.addEventListener("htmx:afterSwap", (event) => event.detail.target.id === "highlights" && paint());
+document.addEventListener("htmx:afterSwap", (event) => event.detail.target.closest?.("#article") && paint());

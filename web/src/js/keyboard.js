@@ -5,7 +5,8 @@ import { open, step } from "./open.js";
 import { currentRow, focusRow, focusedRow, idOf } from "./rows.js";
 import { announce } from "./announce.js";
 import { closeMenus, dialogIsOpen, openDialog } from "./menus.js";
-import { undoButton } from "./toast.js";
+import { takeUndo } from "./toast.js";
+import { undoBulk } from "./bulk.js";
 import { highlightSelection } from "./highlights.js";
 import { copyAddress } from "./share.js";
 import { say } from "./words.js";
@@ -71,8 +72,8 @@ function toggle(what) {
 }
 
 function undo() {
-  const button = undoButton();
-  if (button) button.click();
+  const form = takeUndo();
+  if (form) undoBulk(new FormData(form));
   else if (!unmark()) announce(say("nothingToUndo"));
 }
 

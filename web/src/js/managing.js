@@ -1,6 +1,7 @@
 // Feeds, folders and imports.
 import { announce } from "./announce.js";
 import { explain, send } from "./requests.js";
+import { showToast } from "./toast.js";
 import { say } from "./words.js";
 
 // The segments are the desk's face of the status select, which the form sends.
@@ -29,6 +30,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
     event.detail.elt.reset();
     document.getElementById("feed-add-form-errors").replaceChildren();
   }
+  if (event.detail.elt.matches(".feed-form") && event.detail.xhr.status === 204) showToast(say("saved"));
 });
 
 const drop = document.getElementById("drop");
@@ -43,6 +45,13 @@ drop?.addEventListener("drop", (event) => {
   drop.querySelector("input[type=file]").files = event.dataTransfer.files;
   drop.requestSubmit();
 });
+// A server that answers before the file has arrived is not heard, so its limit is known here.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const file = event.detail.elt === drop && drop.querySelector("input[type=file]").files[0];
+  if (!file || file.size <= Number(drop.dataset.most)) return;
+  event.preventDefault();
+  showToast(say("tooLarge"));
+});
 
 // Folders: Alt and the arrows, or dragging one onto another. The server answers with the page as it now is.
 const KEYS = { ArrowUp: "up", ArrowDown: "down", ArrowRight: "in", ArrowLeft: "out" };
@@ -56,13 +65,31 @@ folders?.addEventListener("keydown", (event) => {
 folders?.addEventListener("dragstart", (event) =>
   event.dataTransfer.setData("text/plain", event.target.closest("[data-folder]").dataset.folder),
 );
-folders?.addEventListener("dragover", (event) => event.preventDefault());
+folders?.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  showDrop(event.target.closest("[data-folder]"), event);
+});
+for (const name of ["dragleave", "dragend"]) folders?.addEventListener(name, () => showDrop(null));
 folders?.addEventListener("drop", (event) => {
   event.preventDefault();
   const line = document.getElementById(`folder-${event.dataTransfer.getData("text/plain")}`);
   const onto = event.target.closest("[data-folder]");
-  if (line && onto && line !== onto) move(line, { before: onto.dataset.folder });
+  showDrop(null);
+  if (!line || !onto || line === onto) return;
+  const goesInto = partOf(onto, event) === "into";
+  move(line, goesInto ? { parent_id: onto.dataset.folder } : { before: onto.dataset.folder });
 });
+
+/** The upper third of a line means before it, the rest into it. */
+function partOf(line, event) {
+  const box = line.getBoundingClientRect();
+  return event.clientY - box.top < box.height / 3 ? "before" : "into";
+}
+
+function showDrop(line, event) {
+  for (const other of folders.querySelectorAll("[data-drop]")) delete other.dataset.drop;
+  if (line) line.dataset.drop = partOf(line, event);
+}
 
 async function move(line, fields) {
   try {

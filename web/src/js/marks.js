@@ -3,6 +3,7 @@ import { announce } from "./announce.js";
 import { adjust, adjustUnread } from "./counts.js";
 import { explain, isOffline, send } from "./requests.js";
 import { keepForLater } from "./queue.js";
+import { forgetUndo } from "./toast.js";
 import { say } from "./words.js";
 
 const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
@@ -10,7 +11,10 @@ let last = null;
 
 export async function mark(id, what, value, { quiet = false, undoable = true } = {}) {
   const before = isMarked(id, what);
-  if (undoable && !quiet) last = { id, what, value: before };
+  if (undoable && !quiet) {
+    last = { id, what, value: before };
+    forgetUndo();
+  }
   show(id, what, value);
   if (!quiet) announce(say(SAID[what][Number(value)]));
   try {

@@ -4,6 +4,8 @@ import { forget, waiting } from "./queue.js";
 import { announce } from "./announce.js";
 import { say, sayCount } from "./words.js";
 
+const KEPT_SHOWN = 30;
+
 async function register() {
   if (!("serviceWorker" in navigator) || !document.body.dataset.live) return;
   await navigator.serviceWorker.register("/sw.js");
@@ -43,6 +45,32 @@ async function showSign() {
   place.prepend(banner);
 }
 
+/** What can be read without a network: the texts that were opened, the newest first. */
+async function showKept(list) {
+  const cache = await caches.open("reedbed-read-1");
+  const keys = (await cache.keys()).filter(({ url }) => /\/entry\/\d+\?(.*&)?part=article/.test(url));
+  const lines = await Promise.all(keys.reverse().slice(0, KEPT_SHOWN).map((key) => keptLine(cache, key)));
+  const none = document.createElement("li");
+  none.textContent = list.dataset.none;
+  const shown = lines.filter(Boolean);
+  list.replaceChildren(...(shown.length ? shown : [none]));
+}
+
+async function keptLine(cache, key) {
+  const html = await (await cache.match(key)).text();
+  const read = new DOMParser().parseFromString(html, "text/html").querySelector(".read");
+  if (!read) return null;
+  const url = new URL(key.url);
+  url.searchParams.delete("part");
+  const link = document.createElement("a");
+  link.href = url.pathname + url.search;
+  link.textContent = read.querySelector("h1").textContent;
+  link.dir = "auto";
+  const line = document.createElement("li");
+  line.append(link);
+  return line;
+}
+
 async function comeBack() {
   await showSign();
   announce(say("online"));
@@ -59,3 +87,5 @@ if (document.body.dataset.live) {
   // Without the worker the page only loses its offline reading.
   register().catch(() => {});
 }
+const kept = document.getElementById("kept");
+if (kept && "caches" in window) showKept(kept).catch(() => {});

@@ -54,6 +54,14 @@ export function showPane(name) {
   article?.removeAttribute("role");
   const main = name === "article" ? article : document.getElementById("list");
   main?.setAttribute("role", "main");
+  showLevel();
+}
+
+// The open article has the page's first heading, else the list.
+function showLevel() {
+  const title = document.getElementById("list-title");
+  if (article?.querySelector("h1")) title?.setAttribute("aria-level", "2");
+  else title?.removeAttribute("aria-level");
 }
 
 async function openAddress(url, { push, id }) {
@@ -148,6 +156,7 @@ if (app && article) {
   addEventListener("popstate", follow);
   const read = article.querySelector(".read");
   if (read) noteOpened(read);
+  else if (/\/entry\/\d+$/.test(location.pathname)) follow(); // offline, the list stands in for the page
 }
 // The drawer closes by a touch beside it.
 app?.addEventListener("click", (event) => {

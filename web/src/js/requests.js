@@ -32,6 +32,8 @@ export function explain(error, again) {
     showToast(say("login"), { label: say("loginAct"), act: logIn });
   } else if (error instanceof Refused && error.status === 429) {
     showToast(say("slowDown"));
+  } else if (error instanceof Refused && error.status === 413) {
+    showToast(say("tooLarge"));
   } else {
     const message = error instanceof TypeError ? say("failedLoad") : say("failed");
     showToast(message, again && { label: say("again"), act: again });

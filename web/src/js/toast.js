@@ -4,6 +4,7 @@ import htmx from "./htmx.js";
 const STAYS = 10_000;
 const place = document.getElementById("toasts");
 let timer = 0;
+let undoForm = null;
 
 export function showToast(message, action) {
   const shape = document.getElementById("toast-shape");
@@ -22,6 +23,7 @@ export function showToast(message, action) {
 export function showServerToast(html) {
   place.innerHTML = html;
   htmx.process(place);
+  noteUndo();
   wait();
 }
 
@@ -29,8 +31,19 @@ export function dismiss() {
   place.replaceChildren();
 }
 
-export function undoButton() {
-  return place.querySelector("[data-undo] button");
+/** The form of the last act that can be taken back, on the page or not; each is given out once. */
+export function takeUndo() {
+  const form = undoForm;
+  undoForm = null;
+  return form;
+}
+
+export function forgetUndo() {
+  undoForm = null;
+}
+
+function noteUndo() {
+  undoForm = place.querySelector("form[data-undo]") ?? undoForm;
 }
 
 function replace(toast) {
@@ -48,4 +61,7 @@ function leave() {
   else dismiss();
 }
 
-if (place.firstElementChild) wait();
+if (place.firstElementChild) {
+  noteUndo();
+  wait();
+}
