@@ -110,15 +110,16 @@ class ModelServer:
 
 def obey_the_task(question: Question) -> Reply:
     """A model that does what it was asked by its operator."""
-    material = question["messages"][1]["content"]
-    if "paragraphs" in question["messages"][0]["content"]:
+    task, material = (message["content"] for message in question["messages"][:2])
+    title = re.search(r"^Title: (.*)$", material, re.MULTILINE)
+    if "title_corrected" in task:
+        assert title is not None
+        return Reply(text=framing(f"Calm: {title[1]}", quote=title[1]))
+    if "paragraphs" in task:
         numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
         sentences = [{"text": f"Report {number}.", "sources": [number]} for number in numbers[:4]]
         return Reply(text=json.dumps({"paragraphs": [{"heading": "News", "sentences": sentences}]}))
-    title = re.search(r"^Title: (.*)$", material, re.MULTILINE)
     assert title is not None
-    if "title_corrected" in question["messages"][0]["content"]:
-        return Reply(text=framing(f"Calm: {title[1]}", quote=title[1]))
     return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))
 
 
