@@ -39,6 +39,21 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
 
+    # signing in by others
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_name: str = "single sign-on"
+    oidc_scopes: str = "openid email profile"
+    google_client_id: str = ""
+    google_client_secret: SecretStr = SecretStr("")
+    apple_client_id: str = ""
+    apple_team_id: str = ""
+    apple_key_id: str = ""
+    apple_private_key: SecretStr = SecretStr("")
+    facebook_client_id: str = ""
+    facebook_client_secret: SecretStr = SecretStr("")
+
     # limits for callers
     login_rate_limit: int = Field(5, ge=1)
     api_rate_burst: int = Field(100, ge=1)
@@ -148,6 +163,13 @@ class Settings(BaseSettings):
     def _lower(cls, value: Any) -> Any:
         return value.lower() if isinstance(value, str) else value
 
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _issuer_address(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in ("http", "https"):
+            raise ValueError("must start with https:// (or http:// within your own network)")
+        return value
+
     @field_validator("base_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
@@ -190,6 +212,24 @@ class Settings(BaseSettings):
             raise ValueError(
                 "REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither"
             )
+        if bool(self.oidc_issuer) != bool(self.oidc_client_id):
+            raise ValueError(
+                "REEDBED_OIDC_ISSUER and REEDBED_OIDC_CLIENT_ID go together: set both or neither"
+            )
+        if self.apple_client_id and not (
+            self.apple_team_id and self.apple_key_id and self.apple_private_key.get_secret_value()
+        ):
+            raise ValueError(
+                "REEDBED_APPLE_CLIENT_ID needs REEDBED_APPLE_TEAM_ID, REEDBED_APPLE_KEY_ID and "
+                "REEDBED_APPLE_PRIVATE_KEY"
+            )
+        for name in ("google", "facebook"):
+            secret: SecretStr = getattr(self, f"{name}_client_secret")
+            if bool(getattr(self, f"{name}_client_id")) != bool(secret.get_secret_value()):
+                raise ValueError(
+                    f"REEDBED_{name.upper()}_CLIENT_ID and REEDBED_{name.upper()}_CLIENT_SECRET go together: "
+                    "set both or neither"
+                )
         if self.smtp_host and not self.smtp_from:
             raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
         if self.mail_port and not self.mail_domain:

@@ -101,7 +101,7 @@ class Guard:
 
     def refuse_host(self, host: str, port: int | None = None) -> str | None:
         """The same for a host as it stands in a URL; a name that must be looked up passes here."""
-        ip = _literal(host)
+        ip = literal_address(host)
         return None if ip is None else self.refuse_reason(ip, port)
 
     def check(self, host: str, port: int) -> None:
@@ -132,7 +132,8 @@ def _is_open_port(port: int) -> bool:
     return port not in _CLOSED_HIGH_PORTS
 
 
-def _literal(host: str) -> Address | None:
+def literal_address(host: str) -> Address | None:
+    """The address that a host as it stands in a URL is; None for a name that must be looked up."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):
         return _LOOPBACK

@@ -30,6 +30,7 @@ from reedbed.events.pacer import MemoryPacer, Pacer
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.roles.providers import sign_in_policy
 from reedbed.services import accounts
 from reedbed.services.runtime import (
     AccountPolicy,
@@ -67,6 +68,9 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         for model in (ai.model, ai.fallback):
             if model is not None:
                 stack.push_async_callback(model.close)
+        sign_in = sign_in_policy(settings, system_clock)
+        if sign_in.client is not None:
+            stack.push_async_callback(sign_in.client.close)
         runtime = Runtime(
             db=db,
             bus=bus,
@@ -83,6 +87,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             ai=ai,
             framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
+            sign_in=sign_in,
             mailer=_mailer(settings),
             mail=_mail_policy(settings),
             keeping=_keeping(settings),

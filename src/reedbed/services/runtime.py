@@ -1,6 +1,6 @@
 """What every service needs in hand, built once by `roles`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
@@ -8,6 +8,7 @@ from reedbed.ai.model import Model
 from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
+from reedbed.domain.identities import Provider
 from reedbed.domain.limits import Limits
 from reedbed.domain.mail_policy import MailPolicy
 from reedbed.domain.retention import Keeping
@@ -17,6 +18,7 @@ from reedbed.events.limiter import Limiter
 from reedbed.events.pacer import Pacer
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.mail_out import Mailer
+from reedbed.ingest.oidc import OidcClient
 from reedbed.services.caller_cache import CallerCache
 from reedbed.services.steadiness import Steadiness
 from reedbed.store.database import Database
@@ -78,6 +80,15 @@ class FramingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class SignInPolicy:
+    """Who else may vouch for people."""
+
+    providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
+    client: OidcClient | None = None
+    """There is one where there are providers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
     bus: Bus
@@ -96,6 +107,7 @@ class Runtime:
     ai: AiPolicy = field(default=AiPolicy())
     framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
+    sign_in: SignInPolicy = field(default=SignInPolicy())
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""
     mail: MailPolicy = field(default=MailPolicy())
