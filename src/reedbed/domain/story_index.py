@@ -31,7 +31,7 @@ _SAME_FEED = 0.6
 """A feed alone makes no event: its series have much the same titles, so only news of the same thing join."""
 
 _LOOKING = 6
-_LOOKED_AT = 60
+_LOOKED_AT = 24
 _TELLING = 30
 _MOST_WORDS = 24
 _MOST_KEPT = 300
@@ -120,12 +120,13 @@ class StoryIndex:
         return [story_id for _, story_id in sorted(found, key=lambda one: (-one[0], one[1]))]
 
     def _candidates(self, weights: Mapping[str, float]) -> Iterable[int]:
-        rarest = sorted(weights, key=lambda word: (-weights[word], word))[:_LOOKING]
-        return dict.fromkeys(
-            story_id
-            for word in rarest
-            for story_id in islice(reversed(self._using.get(word, {})), _LOOKED_AT)
-        )
+        """The newest stories that use its rarest words."""
+        found: dict[int, None] = {}
+        for word in sorted(weights, key=lambda word: (-weights[word], word))[:_LOOKING]:
+            found |= dict.fromkeys(islice(reversed(self._using.get(word, {})), _LOOKED_AT - len(found)))
+            if len(found) >= _LOOKED_AT:
+                break
+        return found
 
     def _closeness(self, story: "_Story", words: Mapping[str, float], weights: Mapping[str, float]) -> float:
         telling = self._telling(story)
