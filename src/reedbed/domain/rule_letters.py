@@ -43,17 +43,21 @@ def notice_json(notice: RuleNotice) -> dict[str, Any]:
         "event": "rule_match",
         "rule": {"id": str(notice.rule_id), "name": notice.rule_name},
         "count": notice.count,
-        "entries": [
-            {
-                "id": str(entry.id),
-                "title": entry.title,
-                "url": entry.url,
-                "feed_title": entry.feed_title,
-                "published_at": None if entry.published_at is None else rfc3339(entry.published_at),
-            }
-            for entry in notice.entries
-        ],
+        "entries": entries_json(notice.entries),
     }
+
+
+def entries_json(entries: Sequence[NoticedEntry]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": str(entry.id),
+            "title": entry.title,
+            "url": entry.url,
+            "feed_title": entry.feed_title,
+            "published_at": None if entry.published_at is None else rfc3339(entry.published_at),
+        }
+        for entry in entries
+    ]
 
 
 def _subject(notice: RuleNotice) -> str:

@@ -33,6 +33,7 @@ from reedbed.domain.hints import Hint
 from reedbed.domain.pushes import digest_note
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.times import MINUTE, SECOND
+from reedbed.domain.webhooks import Event
 from reedbed.services.ai_gate import Closed, Permit, enter, find_door, settle
 from reedbed.services.digest_letters import send_digest
 from reedbed.services.digest_material import find_entries, gather
@@ -40,6 +41,7 @@ from reedbed.services.jobs import Done, Later, note_progress
 from reedbed.services.preferences import preferences_of
 from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
+from reedbed.services.webhook_calls import leave_event
 from reedbed.services.writers import variant_for
 from reedbed.store import ai_state, digests, events, jobs, users
 from reedbed.store.jobs import Job
@@ -154,8 +156,9 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
 
 async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
     written = await get_digest(runtime, user.id, digest_id)
-    if preferences_of(user).push_digests:
-        async with runtime.db.write() as tx:
+    async with runtime.db.write() as tx:
+        await leave_event(tx, user.id, Event.DIGEST, {"digest_id": digest_id}, runtime.now())
+        if preferences_of(user).push_digests:
             await leave_note(tx, user.id, digest_note(written), runtime.now())
     if mail:
         await send_digest(runtime, user, written)

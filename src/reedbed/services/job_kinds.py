@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from reedbed.services import (
     arrival,
+    cleanups,
     digests,
     framing_asking,
     framing_jobs,
@@ -15,6 +16,7 @@ from reedbed.services import (
     rule_actions,
     rule_notices,
     rule_runs,
+    webhook_calls,
 )
 from reedbed.services.jobs import Handler
 
@@ -24,9 +26,11 @@ HANDLERS: Mapping[str, Handler] = {
     refresh_progress.JOB_KIND: refresh_progress.tell_progress,
     arrival.ARTICLES_JOB: full_articles.fetch_articles,
     arrival.RULES_JOB: rule_runs.run_rules,
+    cleanups.CLEANUP_JOB: cleanups.run_cleanup,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
     digests.JOB_KIND: digests.write_digest,
     framing_jobs.FRAMING_JOB: framing_asking.read_feed,
     pushes.NEWS_JOB: pushes.tell_news,
     pushes.NOTE_JOB: pushes.send_note,
+    webhook_calls.CALL_JOB: webhook_calls.call_webhook,
 }

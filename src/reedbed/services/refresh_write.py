@@ -12,6 +12,7 @@ from reedbed.services.framing_jobs import ask_if_wanted
 from reedbed.services.pushes import leave_news
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
+from reedbed.services.webhook_calls import leave_entries
 from reedbed.store import entry_writes, feed_history, feeds, fetch_state, removed, search, websub
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
@@ -56,6 +57,8 @@ async def _write(
         reached = await decide_on_arrival(tx, feed_id, rows, runtime.now(), forecast)
         if feed_id not in first:
             await leave_news(tx, feed_id, [id_ for id_, _ in rows], reached, runtime.now())
+    news = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
+    await leave_entries(tx, news, runtime.now())
     stored = {
         each.due.id: Stored(
             [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id

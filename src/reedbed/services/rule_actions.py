@@ -40,14 +40,18 @@ async def leave_notices(tx: Tx, verdicts: Iterable[Verdict], now: Instant) -> No
     for verdict in verdicts:
         for notice in verdict.effects.notify:
             waiting.setdefault((verdict.user_id, notice), []).append(verdict.entry_id)
+    told: set[tuple[int, int]] = set()
     for (user_id, notice), ids in waiting.items():
         payload = {
+            # A rule may tell by several ways; who hears of every match hears of it once.
+            "first": (user_id, notice.rule_id) not in told,
             "rule_id": notice.rule_id,
             "channel": notice.channel,
             "url": notice.url,
             "entry_ids": ids[:MOST_IN_A_NOTICE],
             "count": len(ids),
         }
+        told.add((user_id, notice.rule_id))
         await jobs.add(tx, NOTICE_JOB, payload, now=now, user_id=user_id)
 
 

@@ -1,9 +1,7 @@
-"""Notices of rules: a worker tells the open pages, then sends a mail, pushes a note or calls a webhook."""
+"""Notices of rules: a worker sends a mail or pushes a note, has webhooks called and tells the open pages."""
 
-import orjson
 import structlog
 
-from reedbed.domain.fetching import Failed
 from reedbed.domain.hints import Hint
 from reedbed.domain.letters import NotSent
 from reedbed.domain.limits import Allowance
@@ -11,10 +9,12 @@ from reedbed.domain.pushes import rule_note
 from reedbed.domain.rule_letters import NoticedEntry, RuleNotice, notice_json, notice_letter
 from reedbed.domain.rules import Channel
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Millis
-from reedbed.ingest.failures import TEMPORARY
+from reedbed.domain.webhooks import Event
 from reedbed.services.jobs import Done, Later
 from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
+from reedbed.services.webhook_calls import leave, leave_event
+from reedbed.services.webhooks import webhook_at
 from reedbed.store import entry_texts, rules, users
 from reedbed.store.jobs import Job
 
@@ -36,12 +36,13 @@ async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
     if channel is Channel.MAIL and runtime.mailer is not None:
         sent = await _pace(runtime, job.user_id) or await _mail(runtime, job, notice)
     elif channel is Channel.WEBHOOK:
-        sent = await _pace(runtime, job.user_id) or await _call(runtime, job, notice)
+        sent = Done({"named": job.payload["url"]})
     elif channel is Channel.PUSH:
         sent = await _push(runtime, job.user_id, notice)
     else:
         sent = Done({"shown": "page"})
     if isinstance(sent, Done):
+        await _leave_calls(runtime, job)
         await runtime.bus.publish(Hint("notice", user_id=job.user_id, data=notice_json(notice)))
     return sent
 
@@ -81,18 +82,17 @@ async def _push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
         return Done({"devices": await leave_note(tx, user_id, rule_note(notice), runtime.now())})
 
 
-async def _call(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
-    headers = {"Content-Type": "application/json", "X-Reedbed-Delivery": str(job.id)}
-    answer = await runtime.fetcher.post(job.payload["url"], orjson.dumps(notice_json(notice)), headers)
-    if isinstance(answer, Failed):
-        again = answer.kind == TEMPORARY
-        return _again(runtime, job, answer.message) if again else _given_up(job, answer.message)
-    if 200 <= answer < 300:
-        return Done({"sent": "webhook"})
-    reason = f"The webhook answered with status {answer}."
-    return (
-        _again(runtime, job, reason) if answer >= 500 or answer in (408, 425, 429) else _given_up(job, reason)
-    )
+async def _leave_calls(runtime: Runtime, job: Job) -> None:
+    """For the webhook that the rule names, and for those that want to hear of every match."""
+    assert job.user_id is not None
+    subject = {name: job.payload[name] for name in ("rule_id", "entry_ids", "count")}
+    async with runtime.db.write() as tx:
+        url = job.payload["url"] if job.payload["channel"] == Channel.WEBHOOK else ""
+        named = await webhook_at(runtime, tx, job.user_id, url) if url else None
+        if job.payload.get("first", True):
+            await leave_event(tx, job.user_id, Event.RULE_MATCH, subject, runtime.now(), also=named)
+        elif named is not None and named.enabled and Event.RULE_MATCH not in named.events:
+            await leave(tx, job.user_id, named.id, Event.RULE_MATCH, subject, runtime.now())
 
 
 def _again(runtime: Runtime, job: Job, reason: str) -> Done | Later:

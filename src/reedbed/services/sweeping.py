@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY
+from reedbed.services.identities import sweep_sign_ins
 from reedbed.services.marking import sweep_dead
 from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
+from reedbed.services.webhook_calls import forget_calls
 from reedbed.store import (
     analyses,
     app_settings,
@@ -110,7 +112,9 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "history": sweep_history,
     "jobs": sweep_jobs,
     "mail links": sweep_links,
+    "sign-ins": sweep_sign_ins,
     "events": sweep_events,
+    "webhook calls": forget_calls,
     "mail": sweep_mail,
     "summaries": sweep_summaries,
     "unread rows": sweep_dead,

@@ -1,0 +1,166 @@
+"""A user's webhooks, and those of a feed's followers who want to hear of news."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import bindparam, delete, func, null, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.times import Instant
+from reedbed.domain.webhooks import Event, Webhook, event_words
+from reedbed.store.database import Row, Tx
+from reedbed.store.dialect import among
+from reedbed.store.statements import Statement
+from reedbed.store.tables import subscriptions, webhooks
+
+_COLUMNS = (
+    webhooks.c.id,
+    webhooks.c.user_id,
+    webhooks.c.name,
+    webhooks.c.url,
+    webhooks.c.secret,
+    webhooks.c.events,
+    webhooks.c.enabled,
+    webhooks.c.created_at,
+    webhooks.c.failing_since,
+    webhooks.c.disabled_at,
+)
+_mine = webhooks.c.user_id == bindparam("owner")
+_this = (_mine, webhooks.c.id == bindparam("hook"))
+
+_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(webhooks.c.id))
+_GET = Statement(select(*_COLUMNS).where(*_this))
+_BY_URL = Statement(select(*_COLUMNS).where(_mine, webhooks.c.url == bindparam("url")))
+_COUNT = Statement(select(func.count()).select_from(webhooks).where(_mine))
+_ADD = Statement(
+    insert(webhooks).on_conflict_do_nothing(index_elements=["user_id", "url"]).returning(*_COLUMNS),
+    columns=["user_id", "name", "url", "secret", "events", "created_at"],
+)
+_CHANGE = Statement(
+    update(webhooks)
+    .where(*_this)
+    .values(
+        name=bindparam("new_name"),
+        url=bindparam("new_url"),
+        secret=bindparam("new_secret"),
+        events=bindparam("new_events"),
+        enabled=bindparam("on"),
+        failing_since=bindparam("failing"),
+        disabled_at=bindparam("off_at"),
+    )
+)
+_DELETE = Statement(delete(webhooks).where(*_this))
+_HEALTHY = Statement(update(webhooks).where(*_this).values(failing_since=null()))
+_FAILING = Statement(
+    update(webhooks)
+    .where(*_this)
+    .values(failing_since=func.coalesce(webhooks.c.failing_since, bindparam("now")))
+    .returning(webhooks.c.failing_since)
+)
+_SWITCH_OFF = Statement(
+    update(webhooks).where(*_this, webhooks.c.enabled).values(enabled=False, disabled_at=bindparam("now"))
+)
+_OF_FOLLOWERS = Statement(
+    select(subscriptions.c.feed_id, webhooks.c.user_id, webhooks.c.id)
+    .join_from(webhooks, subscriptions, subscriptions.c.user_id == webhooks.c.user_id)
+    .where(
+        webhooks.c.enabled,
+        webhooks.c.events.contains(Event.NEW_ENTRIES),
+        among(subscriptions.c.feed_id, "feed_ids"),
+        subscriptions.c.unsubscribed_at.is_(None),
+    )
+    .order_by(webhooks.c.id)
+)
+
+
+async def of_user(tx: Tx, user_id: int) -> list[Webhook]:
+    return [_webhook(row) for row in await tx.all(_LIST, {"owner": user_id})]
+
+
+async def get(tx: Tx, user_id: int, webhook_id: int) -> Webhook | None:
+    row = await tx.one(_GET, {"owner": user_id, "hook": webhook_id})
+    return _webhook(row) if row else None
+
+
+async def by_url(tx: Tx, user_id: int, url: str) -> Webhook | None:
+    row = await tx.one(_BY_URL, {"owner": user_id, "url": url})
+    return _webhook(row) if row else None
+
+
+async def count(tx: Tx, user_id: int) -> int:
+    return await tx.value(_COUNT, {"owner": user_id})
+
+
+async def add(
+    tx: Tx, user_id: int, *, name: str, url: str, secret: str, events: Iterable[Event], now: Instant
+) -> Webhook | None:
+    """None when this user has one with this address."""
+    row = await tx.one(
+        _ADD,
+        {
+            "user_id": user_id,
+            "name": name,
+            "url": url,
+            "secret": secret,
+            "events": event_words(events),
+            "created_at": now,
+        },
+    )
+    return _webhook(row) if row else None
+
+
+async def change(tx: Tx, webhook: Webhook) -> None:
+    await tx.run(
+        _CHANGE,
+        {
+            "owner": webhook.user_id,
+            "hook": webhook.id,
+            "new_name": webhook.name,
+            "new_url": webhook.url,
+            "new_secret": webhook.secret,
+            "new_events": event_words(webhook.events),
+            "on": webhook.enabled,
+            "failing": webhook.failing_since,
+            "off_at": webhook.disabled_at,
+        },
+    )
+
+
+async def remove(tx: Tx, user_id: int, webhook_id: int) -> bool:
+    return await tx.run(_DELETE, {"owner": user_id, "hook": webhook_id}) == 1
+
+
+async def note_good(tx: Tx, webhook: Webhook) -> None:
+    await tx.run(_HEALTHY, {"owner": webhook.user_id, "hook": webhook.id})
+
+
+async def note_failing(tx: Tx, webhook: Webhook, now: Instant) -> Instant:
+    """Since when."""
+    since = await tx.value(_FAILING, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
+    return now if since is None else since
+
+
+async def switch_off(tx: Tx, webhook: Webhook, now: Instant) -> bool:
+    """False if it was off already."""
+    return await tx.run(_SWITCH_OFF, {"owner": webhook.user_id, "hook": webhook.id, "now": now}) == 1
+
+
+async def of_followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Feed, user and webhook, for those who want to hear of new entries."""
+    rows = await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)})
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _webhook(row: Row) -> Webhook:
+    id_, user_id, name, url, secret, events, enabled, created_at, failing_since, disabled_at = row
+    return Webhook(
+        id_,
+        user_id,
+        name,
+        url,
+        secret,
+        frozenset(Event(word) for word in events.split() if word in frozenset(Event)),
+        bool(enabled),
+        created_at,
+        failing_since,
+        disabled_at,
+    )
