@@ -1,14 +1,11 @@
 """How well and how fast articles are read, against a corpus of pages with the articles people expect.
 
-    python bench/article.py [corpus]      default: $REEDBED_ARTICLES or ../shared/corpora/articles
-
-A corpus holds one folder for each page with `source.html` and `expected.html`.
+BENCH_ARTICLES names the corpus: one folder for each page with `source.html` and `expected.html`.
 """
 
 import os
 import re
 import statistics
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +14,10 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser
 
+from bench.table import record
 from reedbed.ingest.article import NotAnArticle, extract_article
+
+DESCRIPTION = "full articles: token F1, images and links kept, CPU per page"
 
 PAGE = "http://fakehost/test/page.html"
 
@@ -32,22 +32,22 @@ class Score:
 
 
 def main() -> None:
-    corpus = Path(
-        sys.argv[1] if len(sys.argv) > 1 else os.environ.get("REEDBED_ARTICLES", "../shared/corpora/articles")
-    )
-    pages = sorted(path.parent for path in corpus.glob("*/source.html"))
+    corpus = os.environ.get("BENCH_ARTICLES")
+    pages = sorted(path.parent for path in Path(corpus).glob("*/source.html")) if corpus else []
     if not pages:
-        sys.exit(f"There are no pages in {corpus}.")
+        print("BENCH_ARTICLES names no folder of pages: nothing is measured.")
+        return
     extract_article("<p>The first page pays for what is loaded only once.</p>", PAGE)
     scores = [score(page) for page in pages]
     times = sorted(one.took * 1000 for one in scores)
     print(f"{len(scores)} pages")
-    print(f"  token F1        {statistics.mean(one.f1 for one in scores):.3f}   (at least 0.93)")
-    print(f"  images kept     {share([one.images for one in scores]):.1%}   (at least 78 %)")
-    print(f"  links kept      {share([one.links for one in scores]):.1%}   (at least 88 %)")
-    print(
-        f"  CPU per page    {statistics.median(times):.1f} ms median   (under 40), {times[-1]:.0f} ms worst"
-    )
+    f1 = statistics.mean(one.f1 for one in scores)
+    record("token F1", f1, "", compared_to="promise (at least 1)", other=0.93)
+    images, links = ([one.images for one in scores], [one.links for one in scores])
+    record("images kept", share(images) * 100, "%", compared_to="promise (at least 1)", other=78)
+    record("links kept", share(links) * 100, "%", compared_to="promise (at least 1)", other=88)
+    record("a page, median", statistics.median(times), "ms CPU", compared_to="promise", other=40)
+    record("the slowest page", times[-1], "ms CPU", compared_to="median", other=statistics.median(times))
     for one in sorted(scores, key=lambda one: one.f1)[:5]:
         print(f"    {one.f1:.3f}  {one.name}")
 
@@ -94,7 +94,3 @@ def kept(found: Counter[str], expected: Counter[str]) -> tuple[int, int]:
 
 def share(parts: list[tuple[int, int]]) -> float:
     return sum(got for got, _ in parts) / max(1, sum(wanted for _, wanted in parts))
-
-
-if __name__ == "__main__":
-    main()

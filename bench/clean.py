@@ -1,40 +1,37 @@
-"""What cleaning an entry costs beside bare nh3, which judges no attribute and settles no picture.
-
-python bench/clean.py [entries]
-"""
+"""What cleaning an entry costs beside bare nh3, which judges no attribute and settles no picture."""
 
 import random
-import sys
 import time
 from collections.abc import Callable
 
 import nh3
 
+from bench.table import record
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.text import digest_content
 
+DESCRIPTION = "cleaning an entry, and its digest and language, against bare nh3"
+
+ENTRIES = 300
 ROUNDS = 7
 SYLLABLES = ("ba", "re", "ni", "to", "la", "mo", "du", "ke", "si", "fa", "ler", "und", "ing", "on")
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     rng = random.Random(1)
-    entries = [entry(rng) for _ in range(count)]
+    entries = [entry(rng) for _ in range(ENTRIES)]
     cleaned = [clean_html(html, None) for html in entries]
     messy = [html.replace("</p>", "") for html in entries]
-    size = sum(map(len, entries)) / count
+    print(f"{ENTRIES} entries of {sum(map(len, entries)) / ENTRIES:.0f} characters")
     bare = cost(nh3.clean, entries)
-    print(f"{count} entries of {size:.0f} characters; microseconds of CPU for each, best of {ROUNDS}")
-    print(f"  nh3 alone            {bare:7.0f}")
     for name, took in {
         "clean, well-formed": cost(lambda html: clean_html(html, None), entries),
         "clean, broken markup": cost(lambda html: clean_html(html, None), messy),
         "digest": cost(digest_content, cleaned),
         "language": cost(detect_language, [digest_content(html).text for html in cleaned]),
     }.items():
-        print(f"  {name:20} {took:7.0f}   {took / bare:4.2f} of nh3 alone")
+        record(name, took, "µs CPU", compared_to="nh3 alone", other=bare)
 
 
 def cost(work: Callable[[str], object], texts: list[str]) -> float:
@@ -66,7 +63,3 @@ def paragraph(rng: random.Random) -> str:
 
 def words(rng: random.Random, count: int) -> str:
     return " ".join("".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(count))
-
-
-if __name__ == "__main__":
-    main()

@@ -205,4 +205,4 @@ def _with_short_keys(entry: ParsedEntry) -> ParsedEntry:
         guid = f"sha256:{body_hash(guid.encode())}"
     if url and len(url.encode()) > _LONGEST_KEY:
         guid, url = guid or f"sha256:{body_hash(url.encode())}", None
-    return replace(entry, guid=guid, url=url)
+    return entry._replace(guid=guid, url=url)

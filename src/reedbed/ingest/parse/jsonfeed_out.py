@@ -34,7 +34,7 @@ def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> Fields:
     content = clean(entry.content, entry.url or base)
     return _said(
         id=entry.guid or entry.url or _content_id(entry),
-        url=entry.url,
+        url=entry.url or named_by(entry.guid),
         external_url=entry.external_url,
         title=entry.title,
         summary=text_of_html(entry.summary) if entry.summary else None,
@@ -46,6 +46,11 @@ def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> Fields:
         language=entry.language,
         attachments=[_attachment(one) for one in entry.enclosures],
     ) | {"content_html": content}
+
+
+def named_by(guid: str | None) -> str | None:
+    """An entry without an address is still named by an id that is a URI, such as `urn:uuid:…`."""
+    return guid if guid and guid.startswith(("urn:", "tag:")) else None
 
 
 def _author(author: Author) -> Fields:

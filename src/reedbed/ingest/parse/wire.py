@@ -11,7 +11,11 @@ Fields = dict[str, object]
 
 def packed(outcome: ParsedFeed | NotAFeed) -> bytes:
     key = "feed" if isinstance(outcome, ParsedFeed) else "refusal"
-    return orjson.dumps({key: outcome}, default=sorted)
+    return orjson.dumps({key: outcome}, default=_plain)
+
+
+def _plain(value: ParsedEntry | frozenset[int]) -> object:
+    return value._asdict() if isinstance(value, ParsedEntry) else sorted(value)
 
 
 def unpacked(data: bytes) -> ParsedFeed | NotAFeed:
