@@ -34,6 +34,7 @@ PROGRAM_PATHS = (
     "/rss",
     "/published/",
     "/websub/",
+    "/inbound/",
 )
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})
