@@ -6,6 +6,7 @@ from reedbed.api import (
     ai,
     auth,
     bookmarks,
+    cleanups,
     compat,
     counts,
     deframer,
@@ -27,6 +28,7 @@ from reedbed.api import (
     pushes,
     rules,
     searches,
+    sign_in,
     status,
     subscriptions,
     summaries,
@@ -45,6 +47,7 @@ PARTS = (
     ai,
     status,
     auth,
+    sign_in,
     users,
     tokens,
     events,
@@ -67,6 +70,7 @@ PARTS = (
     pushes,
     export,
     members,
+    cleanups,
 )
 
 

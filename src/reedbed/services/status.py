@@ -37,7 +37,9 @@ async def current_status(runtime: Runtime, user: User) -> Status:
     queue = await queue_state(runtime)
     async with runtime.db.read() as tx:
         counts = await status.counts(tx, user.id)
-        warning = await app_settings.get(tx, "health_warning")
+        warning = await app_settings.get(tx, "health_warning") or await app_settings.get(
+            tx, "db_size_warning"
+        )
         size = await status.size_in_bytes(tx) if user.operates else None
     return Status(
         feeds_count=counts.feeds,
@@ -45,7 +47,7 @@ async def current_status(runtime: Runtime, user: User) -> Status:
         unread_count=counts.unread,
         queue_size=queue.size,
         circuit_breaker=queue.breaker,
-        health_warning=warning,
+        health_warning=warning or None,
         db_size_mb=None if size is None else round(size / MEGABYTE, 1),
         version=__version__,
     )

@@ -8,6 +8,7 @@ from reedbed.web import (
     ai_admin,
     assets_out,
     bookmarks,
+    cleanups,
     digests,
     doors,
     feed_changes,
@@ -29,6 +30,7 @@ from reedbed.web import (
     settings_notifications,
     settings_published,
     sidebar_out,
+    sign_in,
     summaries,
     versions,
 )
@@ -37,6 +39,7 @@ PARTS = (
     assets_out,
     offline,
     doors,
+    sign_in,
     account_doors,
     reading,
     sidebar_out,
@@ -62,6 +65,7 @@ PARTS = (
     settings_published,
     operator,
     ai_admin,
+    cleanups,
 )
 
 

@@ -8,11 +8,11 @@ from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
-from reedbed.store import folders, searches, shelf
+from reedbed.store import cleanups, folders, searches, shelf
 from reedbed.store.counts import counts as count_all
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
-from reedbed.web.templating import translate
+from reedbed.web.templating import ngettext, translate
 from reedbed.web.views.frame import Count, Look, feed_mark
 from reedbed.web.views.sidebar import Sidebar, SidebarFeed, SidebarFolder, SidebarLink
 
@@ -27,6 +27,7 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
     followed = await shelf.feeds_of(tx, user_id)
     checked = await shelf.last_check(tx, user_id)
     kept = await searches.of_user(tx, user_id)
+    notice = await cleanups.notice(tx, user_id)
     inside = _by_folder(_shown(followed))
     return Sidebar(
         smart=_smart(counted, here),
@@ -43,6 +44,13 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
         ),
         unread=Count(counted.unread),
         checked=translate("Checked %(when)s", when=ago(checked, now)) if checked else "",
+        notice=ngettext(
+            "%(num)s unread entry was removed, as it had become too old.",
+            "%(num)s unread entries were removed, as they had become too old.",
+            notice.unread_removed,
+        )
+        if notice
+        else "",
     )
 
 

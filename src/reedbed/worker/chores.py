@@ -9,6 +9,7 @@ import structlog
 from reedbed.domain.errors import Unavailable
 from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.backups import back_up_when_due
+from reedbed.services.cleanups import LEASE
 from reedbed.services.digest_schedules import ask_due_digests
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.services.leases import while_alone
@@ -45,7 +46,7 @@ async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(TIDY_SECONDS, runtime, stop, "cleanup", lambda: _by_night(runtime))
+    await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _by_night(runtime))
 
 
 async def look_into_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:

@@ -53,3 +53,5 @@ class Sidebar:
     unread: Count = NOTHING
     checked: str = ""
     """When feeds were last looked at, in words: "Checked 2 min ago"."""
+    notice: str = ""
+    """That unread entries were removed, until it has been seen."""
