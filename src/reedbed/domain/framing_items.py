@@ -119,8 +119,10 @@ def name_of(score: str) -> str:
 
 
 def _score(score: Score) -> str:
-    quote = f' quote="{_text(score.quote)}"' if score.quote else ""
-    return f'<f:{score.name} reason="{_text(score.reason)}"{quote}>{score.value:g}</f:{score.name}>'
+    """Without attributes: many readers keep either those of a foreign element or its text."""
+    name = f"f:{score.name}"
+    said = _say(f"{name}_reason", score.reason) + _say(f"{name}_quote", score.quote)
+    return f"<{name}>{score.value:g}</{name}>{said}"
 
 
 def _say(name: str, text: str | None) -> str:

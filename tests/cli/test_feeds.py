@@ -1,0 +1,78 @@
+"""`reedbed admin feed` and `root-domain`, as an operator types them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reedbed.cli.admin import admin
+
+URL = "https://feeds.example.co.uk/rss"
+
+
+@pytest.fixture
+def type_in(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("REEDBED_DATABASE_URL", sqlite_url)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(admin, list(words))
+
+    return run
+
+
+def said(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_feed_is_added_enabled_synced_listed_and_deleted(type_in) -> None:
+    (made,) = said(type_in("feed", "add", URL, "--max-failures", "1", "--json"))
+    assert (made["enabled"], made["polling"], made["next_run_at"]) == (False, False, None)
+    assert (made["root_domain"], made["max_failures"], made["enforce_domain"]) == ("example.co.uk", 1, True)
+    refused = type_in("feed", "sync", URL)
+    assert refused.exit_code == 1 and "disabled" in refused.exception.message
+    assert said(type_in("feed", "enable", "1", "--json"))[0]["next_run_at"] is None
+    assert said(type_in("feed", "sync", URL, "--json"))[0]["next_run_at"]
+    table = type_in("feed", "list").stdout.splitlines()
+    columns = ["id", "url", "enabled", "polling", "deframed", "root_domain", "next_run_at", "last_error"]
+    assert table[0].split() == columns and len(table) == 2
+    assert "is deleted" in type_in("feed", "delete", "1").stdout
+    assert said(type_in("feed", "list", "--json")) == []
+    assert "deleted" in type_in("feed", "sync", "1").exception.message
+
+
+def test_polling_is_set_and_never_toggled(type_in) -> None:
+    type_in("feed", "add", URL)
+    for state in ("on", "on", "off", "off"):
+        assert said(type_in("feed", "polling", URL, state, "--json"))[0]["polling"] is (state == "on")
+    assert type_in("feed", "polling", URL).exit_code == 2
+    assert type_in("feed", "polling", URL, "maybe").exit_code == 2
+
+
+def test_root_domains_are_listed_set_and_cleared_by_number_or_address(type_in) -> None:
+    type_in("feed", "add", URL)
+    type_in("feed", "add", "https://other.example.co.uk/rss")
+    assert (
+        said(type_in("feed", "add", "https://third.example/rss", "--no-root-domain", "--json"))[0][
+            "root_domain"
+        ]
+        is None
+    )
+    assert said(type_in("root-domain", "list", "--json")) == [{"root_domain": "example.co.uk", "feeds": 2}]
+    type_in("root-domain", "set", "1", "Example.ORG")
+    assert (
+        said(type_in("root-domain", "clear", "https://other.example.co.uk/rss", "--json"))[0]["root_domain"]
+        is None
+    )
+    assert said(type_in("root-domain", "list", "--json")) == [{"root_domain": "example.org", "feeds": 1}]
+    assert type_in("root-domain", "set", "1", "not a name").exit_code == 1
+    assert type_in("root-domain", "set", "99", "example.org").exit_code == 1
+
+
+def test_settings_are_changed_one_by_one(type_in) -> None:
+    type_in("feed", "add", URL, "--no-enforce-domain", "--prompt", "Mind the adjectives.")
+    (changed,) = said(type_in("feed", "set", "1", "--max-failures", "3", "--no-deframe", "--json"))
+    assert (changed["max_failures"], changed["deframed"], changed["enforce_domain"]) == (3, False, False)
