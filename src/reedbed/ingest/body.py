@@ -6,15 +6,19 @@ same limit, piece by piece: nothing is ever expanded further than the limit to f
 
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import brotli
 
-ACCEPT_ENCODING = "gzip, deflate, br"
+if TYPE_CHECKING:
+    from backports.zstd import ZstdDecompressor
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE = 64 * 1024
 _MAX_LAYERS = 3
-_MAX_GZIP_MEMBERS = 1024
+_MAX_MEMBERS = 1024
+_ZSTD_WINDOW_LOG = 23
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -70,6 +74,8 @@ def _layer(name: str) -> "_Layer":
             return _Zlib(gzip=False)
         case "br":
             return _Brotli()
+        case "zstd":
+            return _Zstd()
         case _:
             raise Undecodable("It is compressed in a way nobody asked for.")
 
@@ -154,7 +160,7 @@ class _Zlib:
             self._mislabelled = True
             return None
         self._members += 1
-        if self._members > _MAX_GZIP_MEMBERS:
+        if self._members > _MAX_MEMBERS:
             raise Undecodable("It consists of too many compressed parts.")
         return zlib.decompressobj(self._window(data))
 
@@ -192,3 +198,41 @@ class _Brotli:
     def finish(self) -> None:
         if self._started and not self._stream.is_finished():
             raise Undecodable("The compressed data broke off.")
+
+
+class _Zstd:
+    """Any number of frames, each with the window that RFC 9659 allows on the web."""
+
+    def __init__(self) -> None:
+        self._stream: ZstdDecompressor | None = None
+        self._frames = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            stream = self._stream or self._open()
+            yield from _expand(stream, data)
+            data = stream.unused_data if stream.eof else b""
+            self._stream = None if stream.eof else stream
+
+    def finish(self) -> None:
+        if self._stream is not None:
+            raise Undecodable("The compressed data broke off.")
+
+    def _open(self) -> "ZstdDecompressor":
+        from backports.zstd import DecompressionParameter, ZstdDecompressor
+
+        self._frames += 1
+        if self._frames > _MAX_MEMBERS:
+            raise Undecodable("It consists of too many compressed parts.")
+        return ZstdDecompressor(options={DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG})
+
+
+def _expand(stream: "ZstdDecompressor", data: bytes) -> Iterator[bytes]:
+    from backports.zstd import ZstdError
+
+    try:
+        yield stream.decompress(data, _PIECE)
+        while not stream.eof and not stream.needs_input:
+            yield stream.decompress(b"", _PIECE)
+    except ZstdError:
+        raise Undecodable("The compressed data is damaged.") from None
