@@ -31,8 +31,7 @@ async def show_bookmarks(request: Request, runtime: RuntimeOf, caller: CallerOf)
     async with runtime.db.read() as tx:
         total = await bookmarks.count(tx, caller.user_id)
         found = await bookmarks.newest(tx, caller.user_id, before=here.before, limit=PAGE_SIZE + 1)
-    rows = found[:PAGE_SIZE]
-    last = rows[-1].id if len(found) > PAGE_SIZE else None
+    rows, last = here.cut(found)
     lines = tuple(_line(request, runtime, row) for row in rows)
     shown = BookmarksPage(lines, here.pages("/bookmarks", len(lines), total, last))
     return await app_page(request, runtime, caller, "manage/bookmarks.html", shown)

@@ -33,8 +33,7 @@ async def show_highlights(request: Request, runtime: RuntimeOf, caller: CallerOf
     async with runtime.db.read() as tx:
         total = await highlights.count(tx, caller.user_id)
         found = await highlights.newest(tx, caller.user_id, before=here.before, limit=PAGE_SIZE + 1)
-    shown = found[:PAGE_SIZE]
-    last = shown[-1].id if len(found) > PAGE_SIZE else None
+    shown, last = here.cut(found)
     lines = tuple(_line(request, runtime, one) for one in shown)
     view = HighlightsPage(lines, here.pages("/highlights", len(lines), total, last))
     return await app_page(request, runtime, caller, "manage/highlights.html", view)

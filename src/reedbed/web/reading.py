@@ -1,9 +1,8 @@
 """The reading page: a list and the article beside it, each with an address of its own."""
 
 from dataclasses import replace
-from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.entries import Entry, EntryPage, EntryRow
 from reedbed.domain.errors import NotFound
@@ -18,17 +17,15 @@ from reedbed.store.tags import names as tag_names
 from reedbed.web.articles import build_article
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import is_htmx, look_of, page, see_other
-from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place, usual_order
+from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.summary_block import lines_for, summary_above
 from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
 from reedbed.web.views.sidebar import Sidebar
+from reedbed.web.visits import Visit, VisitOf
 
 router = APIRouter(include_in_schema=False)
-
-Order = Annotated[str | None, Query()]
-CursorText = Annotated[str | None, Query(max_length=200)]
 
 
 @router.get("/")
@@ -38,50 +35,25 @@ async def home(request: Request) -> Response:
 
 @router.get("/folder/{text}")
 @router.get("/folder/{text}/entry/{entry_id}")
-async def show_folder(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    text: str,
-    entry_id: str | None = None,
-    order: Order = None,
-    cursor: CursorText = None,
-) -> Response:
-    async with runtime.db.read() as tx:
-        place = await folder_place(tx, caller.user_id, text, order, usual_order(caller.user))
-        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+async def show_folder(visit: VisitOf, text: str) -> Response:
+    async with visit.runtime.db.read() as tx:
+        place = await folder_place(tx, visit.user_id, text, visit.order, visit.usual)
+        return await _show(visit, tx, place)
 
 
 @router.get("/feed/{text}")
 @router.get("/feed/{text}/entry/{entry_id}")
-async def show_feed(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    text: str,
-    entry_id: str | None = None,
-    order: Order = None,
-    cursor: CursorText = None,
-) -> Response:
-    async with runtime.db.read() as tx:
-        place = await feed_place(tx, caller.user_id, text, order, usual_order(caller.user))
-        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+async def show_feed(visit: VisitOf, text: str) -> Response:
+    async with visit.runtime.db.read() as tx:
+        place = await feed_place(tx, visit.user_id, text, visit.order, visit.usual)
+        return await _show(visit, tx, place)
 
 
 @router.get("/tag/{name}")
 @router.get("/tag/{name}/entry/{entry_id}")
-async def show_tag(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    name: str,
-    entry_id: str | None = None,
-    order: Order = None,
-    cursor: CursorText = None,
-) -> Response:
-    async with runtime.db.read() as tx:
-        place = tag_place(name, order, usual_order(caller.user))
-        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+async def show_tag(visit: VisitOf, name: str) -> Response:
+    async with visit.runtime.db.read() as tx:
+        return await _show(visit, tx, tag_place(name, visit.order, visit.usual))
 
 
 @router.get("/unread")
@@ -94,18 +66,10 @@ async def show_tag(
 @router.get("/starred/entry/{entry_id}")
 @router.get("/later/entry/{entry_id}")
 @router.get("/history/entry/{entry_id}")
-async def show_smart(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    entry_id: str | None = None,
-    order: Order = None,
-    cursor: CursorText = None,
-) -> Response:
-    name = request.url.path.split("/")[1]
-    async with runtime.db.read() as tx:
-        place = smart_place(name, order, usual_order(caller.user))
-        return await _show(request, runtime, tx, caller.user_id, place, entry_id, cursor)
+async def show_smart(visit: VisitOf) -> Response:
+    name = visit.request.url.path.split("/")[1]
+    async with visit.runtime.db.read() as tx:
+        return await _show(visit, tx, smart_place(name, visit.order, visit.usual))
 
 
 @router.get("/entry/{entry_id}")
@@ -119,58 +83,32 @@ async def show_alone(request: Request, runtime: RuntimeOf, caller: CallerOf, ent
     return await page(request, "reading/page.html", view, sidebar=sidebar)
 
 
-async def _show(
-    request: Request,
-    runtime: Runtime,
-    tx: Tx,
-    user_id: int,
-    place: Place,
-    entry_text: str | None,
-    cursor: str | None,
-) -> Response:
-    """The whole page, or the part of it that the script asked for by its target."""
-    wanted = request.headers.get("hx-target", "") if is_htmx(request) else ""
-    entry_id = path_id(entry_text) if entry_text is not None else None
-    if wanted == "article" and entry_id is not None:
-        article = await read_article(request, runtime, tx, user_id, entry_id, place=place)
-        return await page(
-            request, "reading/page.html", ReadingPage(article.title, article=article), block="article"
-        )
-    if wanted in ("rows", "list"):
-        listed = await _list(request, runtime, tx, user_id, place, entry_id, cursor, count=None)
-        view = ReadingPage(place.title, listed)
-        if wanted == "rows":
-            return await page(request, "reading/rows.html", view)
-        return await page(request, "reading/page.html", view, block="list")
-    sidebar = await build_sidebar(tx, user_id, place.address, look_of(request), runtime.now())
-    listed = await _list(request, runtime, tx, user_id, place, entry_id, cursor, count=_count(place, sidebar))
-    article = None
-    if entry_id is not None:
-        article = await read_article(request, runtime, tx, user_id, entry_id, place=place)
-    shows = "nav" if request.query_params.get("pane") == "nav" else "article" if article else "list"
-    view = ReadingPage(article.title if article else place.title, listed, article, shows)
-    return await page(request, "reading/page.html", view, sidebar=sidebar)
+async def _show(visit: Visit, tx: Tx, place: Place) -> Response:
+    """The whole page, or the part of it that was asked for."""
+    if visit.wants == "article" and visit.entry_id is not None:
+        return await visit.show_article(await _article(visit, tx, place, visit.entry_id))
+    if visit.wants in ("rows", "list"):
+        return await visit.show_list(place.title, await _list(visit, tx, place, count=None))
+    sidebar = await visit.sidebar(tx, place.address)
+    listed = await _list(visit, tx, place, count=_count(place, sidebar))
+    article = None if visit.entry_id is None else await _article(visit, tx, place, visit.entry_id)
+    return await visit.show_page(place.title, listed, article, sidebar)
 
 
-async def _list(
-    request: Request,
-    runtime: Runtime,
-    tx: Tx,
-    user_id: int,
-    place: Place,
-    current: int | None,
-    cursor: str | None,
-    *,
-    count: int | None,
-) -> EntryList:
-    start = read_cursor(place, cursor)
-    found = await entries.page(tx, user_id, place.query, start, PAGE_SIZE)
+async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> EntryList:
+    request, runtime = visit.request, visit.runtime
+    start = read_cursor(place, visit.cursor)
+    found = await entries.page(tx, visit.user_id, place.query, start, PAGE_SIZE)
     if found is None:
         raise NotFound("There is no such list.")
-    followed = await feeds_by_id(tx, user_id)
+    followed = await feeds_by_id(tx, visit.user_id)
     lines = await lines_for(request, runtime, tx, [row.id for row in found.rows])
     maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request), lines=lines)
-    return maker.make(found, count=count, current=current, after=start.sort_at if start else None)
+    return maker.make(found, count=count, current=visit.entry_id, after=start.sort_at if start else None)
+
+
+async def _article(visit: Visit, tx: Tx, place: Place, entry_id: int) -> Article:
+    return await read_article(visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place)
 
 
 def _count(place: Place, sidebar: Sidebar) -> int | None:

@@ -5,35 +5,33 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from markupsafe import Markup, escape
 
-from reedbed.domain.accounts import Caller
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.excerpts import Span
 from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor
 from reedbed.domain.times import Instant
-from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
 from reedbed.http.limits import SearchLimit
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
 from reedbed.services.searches import get_search
+from reedbed.store.database import Tx
 from reedbed.web.moments import zone_of
-from reedbed.web.pages import is_htmx, look_of, page
+from reedbed.web.pages import look_of
 from reedbed.web.places import Place
 from reedbed.web.reading import feeds_by_id, read_article
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker
-from reedbed.web.sidebar import build_sidebar
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice
-from reedbed.web.views.reading import Day, Empty, EntryList, ReadingPage, SearchBox
+from reedbed.web.views.reading import Article, Day, Empty, EntryList, SearchBox
+from reedbed.web.visits import Visit, VisitOf
 
 router = APIRouter(include_in_schema=False)
 
 Words = Annotated[str, Query(max_length=2_000)]
-CursorText = Annotated[str | None, Query(max_length=200)]
 NOTHING_FOUND = SearchPage((), None, {})
 
 
@@ -62,91 +60,59 @@ class SearchPlace(Place):
 
 @router.get("/search")
 @router.get("/search/entry/{entry_id}")
-async def show_search(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    _: SearchLimit,
-    q: Words = "",
-    order: str = "",
-    entry_id: str | None = None,
-    cursor: CursorText = None,
-) -> Response:
+async def show_search(visit: VisitOf, _: SearchLimit, q: Words = "") -> Response:
     words = " ".join(q.split())
     title = words or translate("Search")
-    place = SearchPlace("/search", title, ViewQuery("all"), words=words, by=_order(order))
-    return await _show(request, runtime, caller, place, entry_id, cursor)
+    place = SearchPlace("/search", title, ViewQuery("all"), words=words, by=_order(visit.order))
+    return await _show(visit, place)
 
 
 @router.get("/saved/{search_id}")
 @router.get("/saved/{search_id}/entry/{entry_id}")
-async def show_saved(
-    request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    _: SearchLimit,
-    search_id: str,
-    order: str = "",
-    entry_id: str | None = None,
-    cursor: CursorText = None,
-) -> Response:
-    saved = await get_search(runtime, caller.user_id, path_id(search_id))
+async def show_saved(visit: VisitOf, _: SearchLimit, search_id: str) -> Response:
+    saved = await get_search(visit.runtime, visit.user_id, path_id(search_id))
     place = SearchPlace(
         f"/saved/{saved.id}",
         saved.name,
         ViewQuery("all"),
         f"saved:{saved.id}",
         words=saved.query,
-        by=_order(order),
+        by=_order(visit.order),
         saved=True,
     )
-    return await _show(request, runtime, caller, place, entry_id, cursor)
+    return await _show(visit, place)
 
 
-async def _show(
-    request: Request,
-    runtime: Runtime,
-    caller: Caller,
-    place: SearchPlace,
-    entry_text: str | None,
-    cursor: str | None,
-) -> Response:
+async def _show(visit: Visit, place: SearchPlace) -> Response:
     """As the reading page does it; the search itself runs before anything else is read."""
-    wanted = request.headers.get("hx-target", "") if is_htmx(request) else ""
-    entry_id = path_id(entry_text) if entry_text is not None else None
-    if wanted == "article" and entry_id is not None:
-        return await _article(request, runtime, caller, place, entry_id)
-    found, trouble = await _find(runtime, caller.user_id, place, cursor)
+    if visit.wants == "article" and visit.entry_id is not None:
+        async with visit.runtime.db.read() as tx:
+            return await visit.show_article(await _article(visit, tx, place, visit.entry_id))
+    found, trouble = await _find(visit.runtime, visit.user_id, place, visit.cursor)
     status = 400 if trouble else 200
-    async with runtime.db.read() as tx:
-        followed = await feeds_by_id(tx, caller.user_id)
-        maker = SearchListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
-        maker.matched, maker.trouble = found.matched, trouble
-        after = None if cursor is None or place.by == "relevance" else _cursor(place, cursor).sort_at
-        listed = maker.make(found, count=None, current=entry_id, after=after)
-        if wanted == "rows":
-            return await page(request, "reading/rows.html", ReadingPage(place.title, listed), status=status)
-        if wanted == "list":
-            view = ReadingPage(place.title, listed)
-            return await page(request, "reading/page.html", view, block="list", status=status)
-        sidebar = await build_sidebar(tx, caller.user_id, place.address, look_of(request), runtime.now())
-        article = None
-        if entry_id is not None:
-            article = await read_article(
-                request, runtime, tx, caller.user_id, entry_id, place=place, neighbours=False
-            )
-    shows = "nav" if request.query_params.get("pane") == "nav" else "article" if article else "list"
-    view = ReadingPage(article.title if article else place.title, listed, article, shows)
-    return await page(request, "reading/page.html", view, sidebar=sidebar, status=status)
+    async with visit.runtime.db.read() as tx:
+        listed = await _list(visit, tx, place, found, trouble)
+        if visit.wants in ("rows", "list"):
+            return await visit.show_list(place.title, listed, status=status)
+        sidebar = await visit.sidebar(tx, place.address)
+        article = None if visit.entry_id is None else await _article(visit, tx, place, visit.entry_id)
+    return await visit.show_page(place.title, listed, article, sidebar, status=status)
 
 
-async def _article(
-    request: Request, runtime: Runtime, caller: Caller, place: SearchPlace, entry_id: int
-) -> Response:
-    async with runtime.db.read() as tx:
-        article = await read_article(request, runtime, tx, caller.user_id, entry_id, place=place)
-    view = ReadingPage(article.title, article=article)
-    return await page(request, "reading/page.html", view, block="article")
+async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, trouble: str) -> EntryList:
+    request, runtime = visit.request, visit.runtime
+    followed = await feeds_by_id(tx, visit.user_id)
+    maker = SearchListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
+    maker.matched, maker.trouble = found.matched, trouble
+    begins = visit.cursor is None or place.by == "relevance"
+    after = None if begins else _cursor(place, visit.cursor or "").sort_at
+    return maker.make(found, count=None, current=visit.entry_id, after=after)
+
+
+async def _article(visit: Visit, tx: Tx, place: SearchPlace, entry_id: int) -> Article:
+    return await read_article(
+        visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place, neighbours=False
+    )
 
 
 async def _find(
@@ -165,9 +131,9 @@ async def _find(
     return found, ""
 
 
-def _order(text: str) -> SearchOrder:
+def _order(text: str | None) -> SearchOrder:
     match text:
-        case "" | "newest":
+        case None | "" | "newest":
             return "newest"
         case "oldest" | "relevance":
             return text

@@ -1,8 +1,8 @@
 """A page of the application: the sidebar, and beside it whatever the view shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fastapi import Request, Response
 
@@ -28,6 +28,14 @@ async def app_page(
     return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
 
 
+class HasId(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+Row = TypeVar("Row", bound=HasId)
+
+
 @dataclass(frozen=True, slots=True)
 class KeysetPage:
     """A page of a list that goes on by id: `?before=` where it begins, `seen=` how many came before."""
@@ -42,6 +50,11 @@ class KeysetPage:
         if not _is_number(before) or not _is_number(seen):
             return cls(None, 0, size)
         return cls(int(before), int(seen), size)
+
+    def cut(self, found: Sequence[Row]) -> tuple[Sequence[Row], int | None]:
+        """Of one row more than the page holds: those on it, and the last one's id when more follow."""
+        rows = found[: self.size]
+        return rows, rows[-1].id if len(found) > self.size else None
 
     def pages(self, address: str, shown: int, total: int, last_id: int | None) -> Pages:
         """`shown` rows are on this page; `last_id` is set when more follow."""

@@ -51,8 +51,6 @@ class Empty:
 class SearchBox:
     query: str
     can_save: bool = False
-    meant: str = ""
-    meant_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,6 @@ class EntryList:
     empty: Empty | None = None
     search: SearchBox | None = None
     feed_edit_url: str = ""
-    refresh_url: str = ""
     can_mark: bool = True
     marks_on_scroll: bool = False
 
@@ -177,7 +174,6 @@ class ReadingPage:
     article: Article | None = None
     shows: str = "list"
     """Which pane a phone shows: nav, list or article."""
-    nothing_chosen: Empty | None = None
 
 
 @dataclass(frozen=True, slots=True)
