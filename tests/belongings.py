@@ -35,6 +35,11 @@ FORMS: dict[tuple[str, str], Any] = {
     ("digest_schedules", "scope"): "{}",
     ("digest_schedules", "zone"): "UTC",
     ("published_feeds", "view"): '{"view": "all"}',
+    ("webhook_deliveries", "event"): "test",
+    ("webhook_deliveries", "subject"): "{}",
+    ("webhook_deliveries", "state"): "delivered",
+    ("share_targets", "kind"): "linkding",
+    ("share_targets", "secrets"): "{}",
 }
 LEFT_ALONE = {("feeds", "owner_id"), ("folders", "parent_id")}
 PROGRAMS_OWN = {"leases", "app_settings", "alembic_version"}

@@ -36,6 +36,7 @@ from reedbed.api import (
     tokens,
     undo,
     users,
+    webhooks,
     websub,
 )
 from reedbed.api.openapi import describe
@@ -68,6 +69,7 @@ PARTS = (
     published_feeds,
     published,
     pushes,
+    webhooks,
     export,
     members,
     cleanups,

@@ -41,6 +41,7 @@ def _titles() -> dict[str, str]:
         "notifications": translate("Notifications"),
         "tokens": translate("API tokens"),
         "published": translate("Published feeds"),
+        "webhooks": translate("Webhooks"),
         "data": translate("Your data"),
         "keyboard": translate("Keyboard"),
     }

@@ -1,0 +1,69 @@
+"""What leaves the house: webhooks with their log, and services that links are sent to."""
+
+from dataclasses import dataclass
+
+from reedbed.web.views.frame import Choice
+from reedbed.web.views.settings import Saved
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookLine:
+    id: int
+    name: str
+    url: str
+    events: str
+    state: str
+    kind: str
+    """good, warn or bad: how the state is to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    event: str
+    when: str
+    state: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneWebhook:
+    line: WebhookLine
+    events: tuple[Choice, ...]
+    calls: tuple[WebhookCall, ...]
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WebhooksSettings:
+    webhooks: tuple[WebhookLine, ...]
+    events: tuple[Choice, ...]
+    """For a new one."""
+    one: OneWebhook | None = None
+    made: Saved | None = None
+    name: str = ""
+    url: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTargetLine:
+    id: int
+    name: str
+    kind: str
+    url: str
+    used: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSettings:
+    targets: tuple[ShareTargetLine, ...]
+    kinds: tuple[Choice, ...]
+    chosen: str
+    """The kind whose form is shown."""
+    fields: tuple[Choice, ...] = ()
+    """Value is the name of the field, chosen says that it is a secret."""
+    name: str = ""
+    url: str = ""
+    error: str = ""
