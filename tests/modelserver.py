@@ -7,8 +7,10 @@ answers with a summary, a digest or an analysis of what it was given.
 import asyncio
 import json
 import re
+import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -128,3 +130,19 @@ def _body(reply: Reply) -> bytes:
     if reply.usage is not None:
         said["usage"] = {"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1]}
     return json.dumps(said).encode()
+
+
+@contextmanager
+def serve_model_in_thread() -> Iterator[ModelServer]:
+    """For tests without a loop, with real processes."""
+    server, loop = ModelServer(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="model", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
