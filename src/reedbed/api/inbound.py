@@ -3,10 +3,12 @@
 from base64 import b64decode
 from binascii import Error as BadBase64
 from typing import Annotated, Any, cast
+from urllib.parse import parse_qsl
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from reedbed.domain.errors import Invalid
 from reedbed.http.caller import RuntimeOf
@@ -46,14 +48,7 @@ async def postmark(request: Request, runtime: RuntimeOf) -> Response:
 @router.post("/mailgun/mime")
 async def mailgun(request: Request, runtime: RuntimeOf) -> Response:
     """Mailgun sends the whole mail to addresses that end in `mime`, and what it read of it to others."""
-    fields: dict[str, str] = {}
-    files: dict[str, bytes] = {}
-    async with request.form(max_files=200, max_fields=_MOST_FIELDS, max_part_size=MAIL_LIMIT) as form:
-        for name, value in form.multi_items():
-            if isinstance(value, UploadFile):
-                files[name] = await value.read()
-            else:
-                fields[name] = value
+    fields, files = await _form(request)
     return _answer(await from_mailgun(runtime, fields, files, client_ip(request)), _MAILGUN)
 
 
@@ -65,11 +60,51 @@ async def ses(request: Request, runtime: RuntimeOf) -> Response:
     return _answer(await from_ses(runtime, body, client_ip(request)), _SES)
 
 
+async def _form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Fields as text and as they were sent: a whole mail in one of them is bytes of any charset."""
+    kind = request.headers.get("content-type", "")
+    files: dict[str, bytes] = {}
+    if kind.startswith("multipart/form-data"):
+        parser = MultiPartParser(
+            Headers({"content-type": f"{kind}; charset=latin-1"}),
+            request.stream(),
+            max_files=200,
+            max_fields=_MOST_FIELDS,
+            max_part_size=MAIL_LIMIT,
+        )
+        form = await _parsed(parser)
+        try:
+            for name, value in form.multi_items():
+                files[name] = await value.read() if isinstance(value, UploadFile) else value.encode("latin-1")
+        finally:
+            await form.close()
+    else:
+        pairs = _pairs(await request.body())
+        files = {name: value.encode("latin-1") for name, value in pairs}
+    return {name: data.decode("utf-8", "replace") for name, data in files.items()}, files
+
+
+async def _parsed(parser: MultiPartParser) -> FormData:
+    try:
+        return await parser.parse()
+    except (MultiPartException, KeyError) as error:
+        raise Invalid("The form could not be read.") from error
+
+
+def _pairs(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            body.decode("latin-1"), encoding="latin-1", max_num_fields=_MOST_FIELDS, keep_blank_values=True
+        )
+    except ValueError as error:
+        raise Invalid("The form could not be read.") from error
+
+
 def _answer(outcome: Received | Refused, refusal: int) -> Response:
     if isinstance(outcome, Received):
         return json_response({"received": outcome.new, "known": outcome.known, "unwanted": outcome.unwanted})
     status = 429 if outcome.why == "busy" else refusal
-    error = {"code": outcome.why, "message": outcome.reason, "details": {}}
+    error: dict[str, Any] = {"code": outcome.why, "message": outcome.reason, "details": {}}
     return json_response({"error": error}, status)
 
 

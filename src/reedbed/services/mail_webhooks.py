@@ -66,9 +66,9 @@ async def from_mailgun(
     delivery = Delivery(
         "mailgun", mailgun.recipients(fields), key=fields["token"], verdicts=mailgun.verdicts(fields)
     )
-    whole = fields.get("body-mime", "")
+    whole = files.get(mailgun.WHOLE_MAIL)
     if whole:
-        return await receive(runtime, delivery, whole.encode("utf-8", "surrogateescape"))
+        return await receive(runtime, delivery, whole)
     mail = mailgun.read_mailgun(fields, files)
     return (
         Refused("unreadable", mail.reason)

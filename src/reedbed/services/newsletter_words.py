@@ -100,5 +100,6 @@ def _address(picture: KeptPicture) -> str:
 
 def _fingerprint(mail: Mail) -> str:
     """A mail without a Message-ID is known by what it says."""
-    said = "\0".join((mail.sender, mail.subject, str(mail.sent_at), mail.html, mail.text))
+    words = (mail.sender, mail.subject, str(mail.sent_at), *(mail.html or mail.text).split())
+    said = "\0".join(words)
     return f"sha256:{sha256(said.encode('utf-8', 'replace')).hexdigest()[:32]}"

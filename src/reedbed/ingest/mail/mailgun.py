@@ -14,6 +14,7 @@ from reedbed.ingest.mail.headers import is_spam, mailbox, message_id, moment_of,
 from reedbed.ingest.mail.limits import MAX_TEXT
 from reedbed.ingest.mail.pictures import Album
 
+WHOLE_MAIL = "body-mime"
 OLDEST = 12 * HOUR
 """Mailgun tries for eight hours."""
 _EARLY = HOUR // 4
