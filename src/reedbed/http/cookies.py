@@ -1,16 +1,21 @@
 """Our cookies: their names, and how they are set."""
 
 import secrets
+from typing import Literal
 
 from fastapi import Request, Response
 
 from reedbed.domain.accounts import NewSession
+from reedbed.domain.identities import LASTS
 from reedbed.domain.times import DAY, SECOND
 from reedbed.services.runtime import Runtime
 
 SESSION_COOKIE = "reedbed_session"
 VISITOR_COOKIE = "reedbed_visitor"
 """Before there is a session (log in, set-up) form tokens are bound to this one."""
+
+SIGN_IN_COOKIE = "reedbed_sign_in"
+"""The mark of the browser in which a sign-in by others was begun."""
 
 _VISITOR_SECONDS = 30 * DAY // SECOND
 
@@ -39,6 +44,26 @@ def set_visitor_cookie(request: Request, response: Response, runtime: Runtime) -
         _set(request, response, runtime, VISITOR_COOKIE, visitor_of(request), _VISITOR_SECONDS)
 
 
-def _set(request: Request, response: Response, runtime: Runtime, name: str, value: str, seconds: int) -> None:
-    secure = runtime.accounts.base_url.startswith("https://") or request.url.scheme == "https"
-    response.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax")
+def set_sign_in_cookie(
+    request: Request, response: Response, runtime: Runtime, mark: str, *, comes_back_by_form: bool
+) -> None:
+    """A form that another site sends brings only cookies that allow it, and those must be secure."""
+    site: Literal["lax", "none"] = "none" if comes_back_by_form and _is_secure(request, runtime) else "lax"
+    _set(request, response, runtime, SIGN_IN_COOKIE, mark, LASTS // SECOND, site)
+
+
+def _set(
+    request: Request,
+    response: Response,
+    runtime: Runtime,
+    name: str,
+    value: str,
+    seconds: int,
+    site: Literal["lax", "none"] = "lax",
+) -> None:
+    secure = _is_secure(request, runtime)
+    response.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=site)
+
+
+def _is_secure(request: Request, runtime: Runtime) -> bool:
+    return runtime.accounts.base_url.startswith("https://") or request.url.scheme == "https"

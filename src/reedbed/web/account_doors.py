@@ -19,6 +19,7 @@ from reedbed.services.registration import (
     register,
     verify_email,
 )
+from reedbed.web.doors import ways_in
 from reedbed.web.pages import page, see_other
 from reedbed.web.templating import translate
 from reedbed.web.views.doors import ForgotPage, LoginPage, RegisterPage, ResetPage, VerifyPage
@@ -38,7 +39,8 @@ async def show_register(request: Request, runtime: RuntimeOf, invite: str = "") 
         email=invited.email if invited else "",
         invite=invite,
         invite_only=runtime.accounts.registration == "invite",
-        privacy=_privacy(),
+        privacy=privacy_note(),
+        providers=ways_in(runtime, invite=invite) if invited or not invite else (),
     )
     return await page(request, "doors/register.html", shown)
 
@@ -67,7 +69,7 @@ async def do_register(
             email=email,
             invite=invite,
             invite_only=runtime.accounts.registration == "invite",
-            privacy=_privacy(),
+            privacy=privacy_note(),
             errors={"invite" if field == "token" else field: error.message},
         )
         return await page(request, "doors/register.html", shown, status=status_of(error))
@@ -134,7 +136,7 @@ async def do_reset(request: Request, runtime: RuntimeOf, token: str, password: T
     return see_other(request, "/login", toast=toast)
 
 
-def _privacy() -> str:
+def privacy_note() -> str:
     return translate(
         "This server keeps your e-mail address, what you follow, and what you mark, to show it to you. "
         "The operator of the server can see it; nobody else is told. You can take it with you and delete "

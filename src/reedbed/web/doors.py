@@ -1,19 +1,21 @@
 """Pages before the login: the first visit, logging in and out."""
 
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request, Response
 
-from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, ReedbedError, TooMany, Unauthorized
 from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf
 from reedbed.http.client_ip import client_ip
 from reedbed.http.cookies import clear_session_cookie, set_session_cookie
 from reedbed.http.csrf import check_form_token
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
+from reedbed.services.identities import goodbye_address
 from reedbed.services.runtime import Runtime
 from reedbed.web.pages import own_address, page, see_other
-from reedbed.web.views.doors import LoginPage, SetupPage
+from reedbed.web.views.doors import LeavingPage, LoginPage, Provider, SetupPage
 
 router = APIRouter(include_in_schema=False)
 
@@ -54,8 +56,7 @@ async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, 
         return see_other(request, next)
     if await needs_owner(runtime):
         return see_other(request, "/setup")
-    shown = LoginPage(next=own_address(next), returning=next != "/", can_register=_can_register(runtime))
-    return await page(request, "doors/login.html", shown)
+    return await login_page(request, runtime, next=next, returning=next != "/")
 
 
 @router.post("/login")
@@ -66,10 +67,7 @@ async def do_log_in(
     try:
         session = await log_in(runtime, email, password, **_device(request))
     except (Unauthorized, Forbidden, TooMany) as error:
-        shown = LoginPage(email, own_address(next), error.message, can_register=_can_register(runtime))
-        return await page(
-            request, "doors/login.html", shown, status=status_of(error), headers=headers_of(error)
-        )
+        return await login_page(request, runtime, email=email, next=next, error=error)
     response = see_other(request, next)
     set_session_cookie(request, response, runtime, session)
     return response
@@ -77,15 +75,48 @@ async def do_log_in(
 
 @router.post("/logout")
 async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    elsewhere = await goodbye_address(runtime, caller)
     await log_out(runtime, caller)
-    response = see_other(request, "/login")
+    response = await _leave(request, elsewhere) if elsewhere else see_other(request, "/login")
     clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
 
-def _can_register(runtime: Runtime) -> bool:
-    return runtime.accounts.registration == "open"
+async def login_page(
+    request: Request,
+    runtime: Runtime,
+    *,
+    email: str = "",
+    next: str = "/",
+    error: ReedbedError | None = None,
+    returning: bool = False,
+) -> Response:
+    shown = LoginPage(
+        email,
+        own_address(next),
+        error.message if error else "",
+        providers=ways_in(runtime, next=own_address(next)),
+        can_register=runtime.accounts.registration == "open",
+        returning=returning,
+    )
+    status, headers = (status_of(error), headers_of(error)) if error else (200, {})
+    return await page(request, "doors/login.html", shown, status=status, headers=headers)
+
+
+def ways_in(runtime: Runtime, **asked: str) -> tuple[Provider, ...]:
+    """A button for each who may vouch for people."""
+    query = urlencode({name: value for name, value in asked.items() if value not in ("", "/")})
+    return tuple(
+        Provider(f"/login/with/{each.key}?{query}" if query else f"/login/with/{each.key}", each.name)
+        for each in runtime.sign_in.providers.values()
+    )
+
+
+async def _leave(request: Request, elsewhere: str) -> Response:
+    """On to the provider by a page of ours: a form may not be answered with another site's address."""
+    headers = {"Refresh": f"0; url={elsewhere}"}
+    return await page(request, "doors/leaving.html", LeavingPage(elsewhere), headers=headers)
 
 
 def _device(request: Request) -> dict[str, str | None]:

@@ -1,23 +1,26 @@
 """The account: its facts, its password, its end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.errors import Conflict, Invalid, TooMany
+from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
+from reedbed.domain.identities import LinkedIdentity
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.cookies import clear_session_cookie
 from reedbed.http.errors import status_of
+from reedbed.http.ids import path_id
 from reedbed.services.accounts import delete_account
+from reedbed.services.identities import linked, unlink
 from reedbed.services.passwords import change_password
 from reedbed.services.runtime import Runtime
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.templating import translate
-from reedbed.web.views.frame import Toast
+from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import AccountSettings
 
 router = APIRouter(include_in_schema=False)
@@ -48,6 +51,17 @@ async def set_password(
     return see_other(request, "/settings/account", toast=Toast(said))
 
 
+@router.post("/settings/account/unlink")
+async def unlink_identity(
+    request: Request, runtime: RuntimeOf, caller: SessionOf, provider: Text = ""
+) -> Response:
+    try:
+        await unlink(runtime, caller, path_id(provider))
+    except (Conflict, NotFound) as error:
+        return await _show(request, runtime, caller, {"linked": error.message}, status_of(error))
+    return see_other(request, "/settings/account", toast=Toast(translate("It is unlinked.")))
+
+
 @router.post("/settings/account/delete")
 async def remove_account(
     request: Request, runtime: RuntimeOf, caller: SessionOf, delete_password: Text = ""
@@ -64,6 +78,23 @@ async def remove_account(
     return response
 
 
+def _ways(runtime: Runtime, linked_ones: Sequence[LinkedIdentity]) -> tuple[Choice, ...]:
+    """What is linked, by the address it told; then what could be."""
+    names = {key: each.name for key, each in runtime.sign_in.providers.items()}
+    taken = {each.provider for each in linked_ones}
+    return (
+        *(
+            Choice(str(each.id), f"{names.get(each.provider, each.provider)} {each.email}".strip(), True)
+            for each in linked_ones
+        ),
+        *(
+            Choice(key, name, False, f"/settings/account/link/{key}")
+            for key, name in names.items()
+            if key not in taken
+        ),
+    )
+
+
 async def _show(
     request: Request,
     runtime: Runtime,
@@ -72,10 +103,12 @@ async def _show(
     status: int = 200,
 ) -> Response:
     user = caller.user
+    linked_ones = await linked(runtime, user.id)
     shown = AccountSettings(
         email=user.email,
         verified=user.email_verified_at is not None,
         since=full_moment(user.created_at, runtime.now(), zone_of(request)),
+        linked=_ways(runtime, linked_ones),
         errors=errors or {},
     )
     return await settings_page(request, runtime, caller, "account", shown, status=status)

@@ -26,6 +26,27 @@ class LoginPage:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingPage:
+    """Logged out here; the provider is asked to do the same."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishPage:
+    """Known by a provider: the account has to be proved, or made."""
+
+    ticket: str
+    provider: str
+    email: str
+    kind: str
+    """prove, confirm or register"""
+    signed_in: bool = False
+    privacy: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
 class SetupPage:
     email: str = ""
     start: str = "samples"
@@ -40,6 +61,7 @@ class RegisterPage:
     privacy: str = ""
     sent: bool = False
     notice: str = ""
+    providers: tuple[Provider, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
