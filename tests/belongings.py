@@ -3,10 +3,12 @@
 New tables are filled by themselves, from the metadata; only texts with a form of their own are named here.
 """
 
+import json
 from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, LargeBinary, Table, insert, select
 
+from reedbed.domain.framing import SCORES
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
@@ -14,6 +16,10 @@ from reedbed.store.tables import metadata
 
 MARK = "alices-private-words"
 EMAIL = "alice-of-the-reeds@example.org"
+
+ANALYSED = json.dumps(
+    {"title": MARK, "description": MARK, **{name: [MARK, MARK] for name in (*SCORES, "overall")}}
+)
 
 FORMS: dict[tuple[str, str], Any] = {
     ("users", "email"): EMAIL,
@@ -29,6 +35,9 @@ FORMS: dict[tuple[str, str], Any] = {
     ("rules", "conditions"): '{"match": "all", "of": []}',
     ("rules", "actions"): "[]",
     ("searches", "query"): "heron",
+    ("analyses", "key"): "alices-analysis",
+    ("analyses", "reasons"): ANALYSED,
+    ("entry_analyses", "key"): "alices-analysis",
     ("digests", "content"): "{}",
     ("digests", "scope"): "{}",
     ("digests", "status"): "ready",
@@ -41,7 +50,7 @@ FORMS: dict[tuple[str, str], Any] = {
     ("share_targets", "kind"): "linkding",
     ("share_targets", "secrets"): "{}",
 }
-LEFT_ALONE = {("feeds", "owner_id"), ("folders", "parent_id")}
+LEFT_ALONE = {("feeds", "owner_id"), ("folders", "parent_id"), ("stories", "merged_into")}
 PROGRAMS_OWN = {"leases", "app_settings", "alembic_version"}
 
 
@@ -79,7 +88,7 @@ def _whose(table: Table, user_id: int, feed_id: int) -> Any:
 
 
 def _is_given(column: Column[Any]) -> bool:
-    if column.name == "id" or (column.table.name, column.name) in LEFT_ALONE:
+    if column.autoincrement is True or (column.table.name, column.name) in LEFT_ALONE:
         return False
     if (column.table.name, column.name) in FORMS or column.foreign_keys:
         return True

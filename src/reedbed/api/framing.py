@@ -1,0 +1,143 @@
+"""How entries are framed, for those who follow their feeds."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.api.deframer import ScoreOut, score_json
+from reedbed.domain.framing import Analysis, AnalysisState, band_of
+from reedbed.domain.framing_items import CAVEAT
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response, moment
+from reedbed.services.framing import FramingOfFeed, framing_of_feed, get_analysis, read_again, set_wish
+
+router = APIRouter(prefix="/api/v1", tags=["framing"])
+
+
+class AnalysisOut(BaseModel):
+    title: str
+    title_reason: str
+    description: str
+    description_reason: str
+    text: str = Field(description="Paragraphs, apart by an empty line.")
+    framing: ScoreOut
+    clickbait: ScoreOut
+    persuasive: ScoreOut
+    hyper_stimulus: ScoreOut
+    speculative: ScoreOut
+    overall: ScoreOut
+    band: str = Field(description="calm, mixed or loud")
+    category: str
+    model: str
+    language: str | None
+
+
+class FramingOut(BaseModel):
+    status: str = Field(description="ready, pending, failed, or none where nobody has asked")
+    analysis: AnalysisOut | None = Field(description="Also while another reading is under way.")
+    outdated: bool = Field(description="The entry, the model or the feed's prompt is another one now.")
+    made_at: str | None
+    error: str | None
+    caveat: str
+
+
+class AverageOut(BaseModel):
+    since: str = Field(description="The first moment of a week.")
+    overall: float
+    articles: int
+
+
+class FeedFramingOut(BaseModel):
+    enabled: bool = Field(description="This user has it switched on.")
+    for_everybody: bool = Field(description="The operator has it read and shows it at /rss.")
+    model: str | None
+    sends_texts: bool = Field(description="The model is somebody else's: texts leave this server.")
+    allowed: bool = Field(description="The preference remote_ai allows that, or nothing is sent.")
+    averages: list[AverageOut]
+    articles: int = Field(description="Behind the averages.")
+
+
+class SwitchBody(BaseModel):
+    enabled: bool
+
+
+@router.get(
+    "/entries/{entry_id}/framing",
+    summary="How an entry is framed",
+    responses={200: {"model": FramingOut}},
+)
+async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    return json_response(_state(await get_analysis(runtime, caller.user, entry_id)))
+
+
+@router.post(
+    "/entries/{entry_id}/framing",
+    status_code=202,
+    summary="Have it read, or read again when the model or the prompt has changed",
+    description="What is ready and not outdated stays. An `entry_updated` event tells when to look again.",
+    responses={202: {"model": FramingOut}},
+)
+async def again(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    return json_response(_state(await read_again(runtime, caller.user, entry_id)), 202)
+
+
+@router.get(
+    "/subscriptions/{subscription_id}/framing",
+    summary="The framing of a feed: its switch, and its averages by week",
+    responses={200: {"model": FeedFramingOut}},
+)
+async def of_feed(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+    return json_response(_feed(await framing_of_feed(runtime, caller.user, subscription_id)))
+
+
+@router.put(
+    "/subscriptions/{subscription_id}/framing",
+    summary="Have the entries of a feed read, or not",
+    description="409 when texts would be sent to somebody else's model and `remote_ai` does not allow it.",
+    responses={200: {"model": FeedFramingOut}},
+)
+async def switch(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, body: SwitchBody) -> Response:
+    return json_response(_feed(await set_wish(runtime, caller.user, subscription_id, wished=body.enabled)))
+
+
+def _state(state: AnalysisState) -> dict[str, Any]:
+    return {
+        "status": state.status,
+        "analysis": None if state.analysis is None else analysis_json(state.analysis),
+        "outdated": state.outdated,
+        "made_at": moment(state.made_at),
+        "error": state.error,
+        "caveat": CAVEAT,
+    }
+
+
+def analysis_json(found: Analysis) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "title_reason": found.title_reason,
+        "description": found.description,
+        "description_reason": found.description_reason,
+        "text": found.text,
+        **{score.name: score_json(score) for score in (*found.scores, found.overall)},
+        "band": band_of(found.overall.value),
+        "category": found.category,
+        "model": found.model,
+        "language": found.language or None,
+    }
+
+
+def _feed(found: FramingOfFeed) -> dict[str, Any]:
+    return {
+        "enabled": found.wished,
+        "for_everybody": found.for_everybody,
+        "model": found.model,
+        "sends_texts": found.sends,
+        "allowed": found.allowed,
+        "averages": [
+            {"since": moment(week.since), "overall": week.overall, "articles": week.articles}
+            for week in found.averages
+        ],
+        "articles": found.articles,
+    }
