@@ -15,6 +15,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "density": ("titles", "cards", "magazine"),
     "order": ("newest", "oldest"),
     "start_view": ("unread", "all", "starred", "later"),
+    "wording": ("original", "neutral"),
+    "loud_entries": ("show", "dim", "hide", "rewrite"),
 }
 
 MOST_WORDS = 100_000
@@ -49,6 +51,12 @@ class Preferences:
     """New entries get their summaries before they are opened."""
     auto_summary_words: int = 200
     """Only those with at least so many words."""
+    wording: str = "original"
+    """Of titles and texts that a model has put into neutral words."""
+    loud_entries: str = "show"
+    """What becomes of entries whose framing is above the limit."""
+    loud_limit: int = 67
+    """In hundredths of the overall score."""
     push_digests: bool = False
     """Browsers that asked for notes are told when a digest is written."""
 
@@ -82,6 +90,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
     if name == "auto_summary_words" and not 0 <= value <= MOST_WORDS:
         raise Invalid(f"{name} must be between 0 and {MOST_WORDS}.", field=f"preferences.{name}")
+    if name == "loud_limit" and not 0 <= value <= 100:
+        raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
         raise Invalid(f"{name} must be a language code such as en or pt-BR.", field=f"preferences.{name}")
     if name == "time_zone" and not _ZONE.match(value):
