@@ -94,7 +94,7 @@ def imap_server() -> Iterator[ImapServer]:
         raise Missing("There is no Dovecot 2.3: run 'make test-deps'.")
     with work_directory("rbimap") as home:
         server = ImapServer(home, free_port(), free_port())
-        _make_certificate(home)
+        make_certificate(home)
         user, group = _identity()
         (home / "mail").mkdir()
         config = _CONFIG.format(
@@ -112,7 +112,7 @@ def _is_2_3(program: str) -> bool:
     return re.match(r"2\.3\.", said) is not None
 
 
-def _make_certificate(home: Path) -> None:
+def make_certificate(home: Path) -> None:
     names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",

@@ -1,0 +1,492 @@
+"""Newsletters at the desk: who is let in, what becomes of a mail, and how one leaves."""
+
+import asyncio
+import smtplib
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiosmtpd.controller import Controller
+
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.mail_policy import MailDoor, MailPolicy
+from reedbed.domain.newsletters import Mail
+from reedbed.domain.rules import Condition, Field, Operator, read_action
+from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.guard import Guard
+from reedbed.ingest.mail.mime import read_mime
+from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.services import jobs
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.mail_desk import open_door
+from reedbed.services.mailboxes import MailboxWish, add_mailbox
+from reedbed.services.newsletter_addresses import add_address, revoke_address, written
+from reedbed.services.newsletter_senders import (
+    NO_WAY_OUT,
+    REFUSED,
+    TOLD,
+    WROTE,
+    block_address,
+    block_sender,
+    follow_again,
+    unblock_sender,
+)
+from reedbed.services.newsletters import Delivery, Received, Refused, receive
+from reedbed.services.opml import export_opml
+from reedbed.services.rules import RuleDraft, create_rule
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions import Change, change_subscription, refresh_all, unsubscribe
+from reedbed.store import newsletters, subscriptions
+from tests.crawling import Crawl, crawl_on
+from tests.mailserver import make_certificate
+from tests.newsletters import PNG, Sample, samples
+from tests.servers import free_port
+
+DOMAIN = "in.example.net"
+SAMPLES = {sample.name: sample for sample in samples()}
+PLAIN, LEAVING = SAMPLES["plain"], SAMPLES["leaving"]
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        crawl.runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN, max_bytes=600_000))
+        yield crawl
+
+
+class ListPage:
+    """Where a list wants to be told, with a certificate, as one-click pages must have."""
+
+    status = 200
+
+    def __init__(self, port: int) -> None:
+        self.url = f"https://localhost:{port}/u/7"
+        self.told: list[bytes] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.told.append(await request.read())
+        return web.Response(status=self.status)
+
+
+@pytest.fixture
+async def list_page(crawl: Crawl, tmp_path: Path) -> AsyncIterator[ListPage]:
+    make_certificate(tmp_path)
+    page = ListPage(free_port())
+    app = web.Application()
+    app.router.add_post("/u/7", page.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    await web.TCPSite(runner, "127.0.0.1", int(page.url.split(":")[2].split("/")[0]), ssl_context=tls).start()
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    fetcher = Fetcher(Guard([ip_network("127.0.0.0/8"), ip_network("::1/128")]), ssl_context=trusting)
+    crawl.runtime = replace(crawl.runtime, fetcher=fetcher)
+    yield page
+    await fetcher.close()
+    await runner.cleanup()
+
+
+class Postbox:
+    """Takes the mails of this server to lists."""
+
+    def __init__(self) -> None:
+        self.letters: list[str] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        self.letters.append(f"To: {envelope.rcpt_tos}\n" + envelope.content.decode())
+        return "250 OK"
+
+
+async def address_of(runtime: Runtime, user_id: int) -> str:
+    return written(runtime, await add_address(runtime, user_id, "Letters"))
+
+
+async def sent(runtime: Runtime, user_id: int, sample: Sample | bytes) -> Received | Refused:
+    raw = sample if isinstance(sample, bytes) else sample.raw
+    return await receive(runtime, Delivery("imap", user_id=user_id), raw)
+
+
+async def the_sender(runtime: Runtime, user_id: int) -> Any:
+    async with runtime.db.read() as tx:
+        (found,) = await newsletters.senders_of(tx, user_id)
+    return found
+
+
+async def following(runtime: Runtime, user_id: int) -> list[Any]:
+    async with runtime.db.read() as tx:
+        return await subscriptions.every(tx, user_id)
+
+
+async def work(runtime: Runtime) -> None:
+    while job := await jobs.claim(runtime, list(HANDLERS)):
+        await jobs.run(runtime, job, HANDLERS[job.kind])
+
+
+async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(crawl: Crawl) -> None:
+    runtime, mine, theirs = crawl.runtime, await crawl.person(), await crawl.person()
+    to = await address_of(runtime, mine), await address_of(runtime, theirs)
+    outcome = await receive(runtime, Delivery("smtp", to), PLAIN.raw)
+
+    assert outcome == Received(new=2)
+    rows = await crawl.rows("SELECT url, owner_id, kind FROM feeds ORDER BY owner_id")
+    assert [tuple(row) for row in rows] == [
+        ("mailto:plain@letters.example.org", owner, "mail") for owner in (mine, theirs)
+    ]
+    assert await crawl.check(at_least=10**10) == []
+    assert await refresh_all(runtime, mine) == 0
+    (followed,) = await following(runtime, mine)
+    assert (followed.unread, followed.feed.state.status) == (1, "success")
+    assert [hint.topic for hint in crawl.heard("new_entry")] == ["new_entry"] * 2
+
+
+async def test_a_newsletter_is_not_exported_to_other_readers(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    assert b"mailto:" not in await export_opml(crawl.runtime, mine)
+
+
+async def test_its_title_can_be_changed_with_the_address_the_form_sends_back(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    (followed,) = await following(crawl.runtime, mine)
+    change = Change(title="My letter", url=followed.url)
+    assert (await change_subscription(crawl.runtime, mine, followed.id, change)).title == "My letter"
+
+
+async def test_rules_are_asked_before_anybody_sees_a_mail(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    heron = Condition(Field.TITLE, Operator.CONTAINS, "plain")
+    await create_rule(
+        crawl.runtime, mine, RuleDraft("Quiet", conditions=[heron], actions=[read_action("mute")])
+    )
+    await sent(crawl.runtime, mine, PLAIN)
+    (followed,) = await following(crawl.runtime, mine)
+    assert followed.unread == 0
+
+
+async def test_a_mail_in_flight_twice_at_once_is_stored_once(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    outcomes = await asyncio.gather(*(sent(crawl.runtime, mine, PLAIN) for _ in range(4)))
+    assert sorted(outcome.new for outcome in outcomes if isinstance(outcome, Received)) == [0, 0, 0, 1]
+    assert await crawl.column("SELECT count(*) FROM entries") == [1]
+    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [1]
+
+
+async def test_many_mails_of_one_sender_at_once_are_all_stored_whole(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    raws = [PLAIN.raw.replace(b"<plain@", f"<plain{number}@".encode()) for number in range(8)]
+    await asyncio.gather(*(sent(crawl.runtime, mine, raw) for raw in raws))
+    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [8]
+    (followed,) = await following(crawl.runtime, mine)
+    assert followed.unread == 8
+
+
+async def test_a_blocked_sender_is_refused_until_unblocked(crawl: Crawl) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, PLAIN)
+    sender = await the_sender(runtime, mine)
+    await block_sender(runtime, mine, sender.id)
+    again = PLAIN.raw.replace(b"<plain@", b"<plain2@")
+
+    refusal = await sent(runtime, mine, again)
+    assert isinstance(refusal, Refused) and refusal.why == "blocked"
+    assert (await the_sender(runtime, mine)).refused == 1
+    await unblock_sender(runtime, mine, sender.id)
+    assert await sent(runtime, mine, again) == Received(new=1)
+
+
+async def test_a_sender_can_be_blocked_before_its_first_mail(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await block_address(crawl.runtime, mine, "Plain@Letters.example.org")
+    assert isinstance(await sent(crawl.runtime, mine, PLAIN), Refused)
+    assert await following(crawl.runtime, mine) == []
+
+
+async def test_nobody_touches_the_senders_of_others(crawl: Crawl) -> None:
+    mine, other = await crawl.person(), await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    sender = await the_sender(crawl.runtime, mine)
+    for act in (block_sender, unblock_sender, follow_again):
+        with pytest.raises(NotFound):
+            await act(crawl.runtime, other, sender.id)
+
+
+async def test_leaving_tells_the_list_with_one_click(crawl: Crawl, list_page: ListPage) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, _leaving_at(list_page.url))
+    (followed,) = await following(runtime, mine)
+    await unsubscribe(runtime, mine, followed.id)
+    await work(runtime)
+
+    assert (await the_sender(runtime, mine)).leaving == TOLD
+    assert list_page.told == [b"List-Unsubscribe=One-Click"]
+
+
+async def test_a_list_without_a_page_is_told_by_mail(crawl: Crawl) -> None:
+    postbox = Postbox()
+    controller = Controller(postbox, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    server = MailServer("127.0.0.1", controller.port, "reedbed@reader.example", "none")
+    runtime = replace(crawl.runtime, mailer=Mailer(server))
+    mine = await crawl.person()
+    await sent(runtime, mine, LEAVING.raw.replace(b", <https://lists.example.org/u/7>", b""))
+    (followed,) = await following(runtime, mine)
+    await unsubscribe(runtime, mine, followed.id)
+    await work(runtime)
+    controller.stop()
+
+    (letter,) = postbox.letters
+    assert "To: ['leave@lists.example.org']" in letter and "Subject: leave 7" in letter
+    assert (await the_sender(runtime, mine)).leaving == WROTE
+
+
+async def test_what_still_comes_after_leaving_is_not_shown_but_a_confirmation_is(crawl: Crawl) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    first = SAMPLES["confirmation"]
+    await sent(runtime, mine, first)
+    (followed,) = await following(runtime, mine)
+    await unsubscribe(runtime, mine, followed.id)
+    assert (await the_sender(runtime, mine)).leaving == NO_WAY_OUT
+
+    plain = PLAIN.raw.replace(b"From: plain@letters.example.org", b"From: hello@lists.example.org")
+    assert await sent(runtime, mine, plain) == Received(unwanted=1)
+    assert await following(runtime, mine) == []
+    anew = first.raw.replace(b"<confirmation@", b"<confirmation2@")
+    assert await sent(runtime, mine, anew) == Received(new=1)
+    assert len(await following(runtime, mine)) == 1
+
+
+async def test_whoever_follows_again_is_not_unsubscribed_meanwhile(crawl: Crawl, list_page: ListPage) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, _leaving_at(list_page.url))
+    (followed,) = await following(runtime, mine)
+    await unsubscribe(runtime, mine, followed.id)
+    await follow_again(runtime, mine, (await the_sender(runtime, mine)).id)
+    await work(runtime)
+    assert list_page.told == []
+    assert len(await following(runtime, mine)) == 1
+
+
+async def test_a_list_that_refuses_is_reported(crawl: Crawl, list_page: ListPage) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    list_page.status = 404
+    await sent(runtime, mine, _leaving_at(list_page.url, mailto=False))
+    (followed,) = await following(runtime, mine)
+    await unsubscribe(runtime, mine, followed.id)
+    await work(runtime)
+    assert (await the_sender(runtime, mine)).leaving == REFUSED
+
+
+async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    await sent(runtime, mine, SAMPLES["inline-picture"])
+    (digest,) = await crawl.column("SELECT hash FROM blobs")
+    async with runtime.db.read() as tx:
+        assert await newsletters.image(tx, mine, digest) == ("image/png", PNG)
+        assert await newsletters.image(tx, other, digest) is None
+
+    await crawl.change("DELETE FROM entries")
+    async with runtime.db.write() as tx:
+        assert await newsletters.sweep_images(tx, runtime.now() + 1) == 1
+
+
+async def test_a_confirmation_waits_in_front_for_its_reader(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    await sent(runtime, mine, SAMPLES["confirmation"])
+    async with runtime.db.read() as tx:
+        (waiting,) = await newsletters.waiting(tx, mine, 0)
+        assert await newsletters.waiting(tx, other, 0) == []
+    assert (waiting.url, waiting.label) == (
+        "https://lists.example.org/confirm/8f3a91",
+        "Yes, confirm my subscription",
+    )
+    assert waiting.sender == "The List"
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "unreadable"),
+        (b"\x00" * 1_000, "unreadable"),
+        (b"Subject: nobody\r\n\r\nx", "unreadable"),
+        (b"From: x\r\n\r\nno address", "unreadable"),
+        (b"From: a@example.org\r\nX-Spam-Flag: YES\r\n\r\nbuy", "spam"),
+        (b"From: a@example.org\r\n\r\n" + b"x" * 600_000, "large"),
+        (b"From: a@example.org\r\n" + b"X-Y: z\r\n" * 60_000 + b"\r\n\r\n", "unreadable"),
+    ],
+    ids=["nothing", "zeros", "no sender", "bad sender", "spam", "large", "headers"],
+)
+async def test_what_is_no_mail_is_refused_and_leaves_nothing(crawl: Crawl, raw: bytes, why: str) -> None:
+    mine = await crawl.person()
+    outcome = await sent(crawl.runtime, mine, raw)
+    assert isinstance(outcome, Refused) and outcome.why == why
+    for table in ("feeds", "entries", "mail_senders"):
+        assert await crawl.column(f"SELECT count(*) FROM {table}") == [0]
+
+
+async def test_addresses_are_random_named_several_and_revocable(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    first, second = await add_address(runtime, mine, " News "), await add_address(runtime, mine, "Shops")
+    assert first.name == "News"
+    assert first.local != second.local and len(first.local) == 16
+    with pytest.raises(NotFound):
+        await revoke_address(runtime, other, first.id)
+    await revoke_address(runtime, mine, first.id)
+    gone = await receive(runtime, Delivery("smtp", (written(runtime, first),)), PLAIN.raw)
+    assert isinstance(gone, Refused) and gone.why == "unknown"
+    tagged = written(runtime, second).upper().replace("@", "+shop@")
+    assert await receive(runtime, Delivery("smtp", (tagged,)), PLAIN.raw) == Received(new=1)
+
+
+async def test_without_a_domain_an_address_says_why_there_is_none(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy())
+    with pytest.raises(Conflict, match="REEDBED_MAIL_DOMAIN"):
+        await add_address(runtime, await crawl.person(), "News")
+
+
+async def test_a_mailbox_in_a_private_network_is_out_of_reach(crawl: Crawl) -> None:
+    wish = MailboxWish("10.1.2.3", "reader", "secret")
+    with pytest.raises(Invalid, match="private network"):
+        await add_mailbox(crawl.runtime, await crawl.person(), wish)
+
+
+class TestTheListener:
+    """What a stranger meets at the mail port."""
+
+    @pytest.fixture
+    async def door(self, crawl: Crawl) -> AsyncIterator[MailDoor]:
+        door = MailDoor("127.0.0.1", free_port(), per_minute=30)
+        server = await open_door(crawl.runtime, door)
+        yield door
+        server.close()
+
+    async def test_unknown_recipients_and_other_domains_are_refused_at_once(
+        self, crawl: Crawl, door: MailDoor
+    ) -> None:
+        mine = await address_of(crawl.runtime, await crawl.person())
+        local = mine.partition("@")[0]
+
+        def ask() -> list[int]:
+            with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+                smtp.ehlo("client.example")
+                assert not smtp.has_extn("auth")
+                smtp.mail("a@example.org")
+                strangers = ["nobody@in.example.net", f"{local}@elsewhere.example", "reader@example.com", "x"]
+                return [smtp.rcpt(each)[0] for each in (*strangers, mine)]
+
+        assert await asyncio.to_thread(ask) == [550, 550, 550, 550, 250]
+
+    async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
+        self, crawl: Crawl, door: MailDoor
+    ) -> None:
+        mine = await address_of(crawl.runtime, await crawl.person())
+
+        def send() -> list[int]:
+            with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+                smtp.ehlo("client.example")
+                announced = smtp.mail("a@example.org", ["SIZE=900000"])[0]
+                smtp.rset()
+                smtp.mail("a@example.org")
+                smtp.rcpt(mine)
+                return [
+                    announced,
+                    smtp.data(b"From: a@example.org\r\n\r\n" + b"x" * 70 + b"\r\ny" * 300_000)[0],
+                ]
+
+        assert await asyncio.to_thread(send) == [552, 552]
+
+    async def test_whoever_sends_too_many_is_asked_to_come_later(self, crawl: Crawl, door: MailDoor) -> None:
+        def knock() -> list[int]:
+            with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+                smtp.ehlo("client.example")
+                codes: list[int] = []
+                for _ in range(40):
+                    codes.append(smtp.mail("a@example.org")[0])
+                    smtp.rset()
+                return codes
+
+        codes = await asyncio.to_thread(knock)
+        assert codes[:30] == [250] * 30 and codes[-1] == 450
+
+    async def test_a_crowd_from_one_address_is_turned_away(self, door: MailDoor) -> None:
+        def crowd() -> bytes:
+            guests = [socket.create_connection(("127.0.0.1", door.port), 5) for _ in range(21)]
+            try:
+                return guests[-1].recv(3)
+            finally:
+                for guest in guests:
+                    guest.close()
+
+        assert await asyncio.to_thread(crowd) == b"421"
+
+    async def test_mail_comes_encrypted_where_there_is_a_certificate(
+        self, crawl: Crawl, tmp_path: Path
+    ) -> None:
+        certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+        make_certificate(tmp_path)
+        door = MailDoor("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
+        server = await open_door(crawl.runtime, door)
+        mine = await address_of(crawl.runtime, await crawl.person())
+
+        def send() -> None:
+            with smtplib.SMTP("localhost", door.port) as smtp:
+                smtp.starttls(context=ssl.create_default_context(cafile=str(certificate)))
+                smtp.sendmail("a@example.org", [mine], PLAIN.raw)
+
+        await asyncio.to_thread(send)
+        server.close()
+        assert await crawl.column("SELECT count(*) FROM entries") == [1]
+
+    async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(
+        self, crawl: Crawl, door: MailDoor
+    ) -> None:
+        mine = await address_of(crawl.runtime, await crawl.person())
+        await crawl.change("ALTER TABLE mail_senders RENAME TO elsewhere")
+
+        def send() -> int:
+            with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+                smtp.ehlo("client.example")
+                smtp.mail("a@example.org")
+                smtp.rcpt(mine)
+                return smtp.data(PLAIN.raw)[0]
+
+        assert await asyncio.to_thread(send) == 451
+
+
+async def test_bombs_are_refused_in_bounded_time(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN))
+    mine = await crawl.person()
+    head = b"From: a@example.org\r\nContent-Type: multipart/mixed; boundary=x0\r\n\r\n"
+    deep = b"".join(
+        b"--x%d\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n" % (level, level + 1)
+        for level in range(500)
+    )
+    wide = b"--x0\r\n\r\nhi\r\n" * 50_000
+    for bomb in (deep, wide):
+        async with asyncio.timeout(20):
+            outcome = await sent(runtime, mine, head + bomb)
+        assert isinstance(outcome, Refused) and outcome.why == "unreadable"
+
+
+async def test_a_large_mail_is_read_in_a_process_of_its_own(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN))
+    mine = await crawl.person()
+    raw = SAMPLES["attachment"].raw
+    padding = b"X-Padding: " + b"x" * 900 + b"\r\n"
+    large = raw + b"\r\n" + padding * 3_600
+    assert len(large) > 3_000_000
+    assert await sent(runtime, mine, large) == Received(new=1)
+    assert await crawl.column("SELECT count(*) FROM mail_images") == [2]
+
+
+def _leaving_at(url: str, *, mailto: bool = True) -> bytes:
+    raw = LEAVING.raw.replace(b"https://lists.example.org/u/7", url.encode())
+    assert isinstance(read_mime(raw), Mail)
+    return raw if mailto else raw.replace(b"<mailto:leave@lists.example.org?subject=leave%207>, ", b"")
