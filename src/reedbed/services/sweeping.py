@@ -10,6 +10,7 @@ from reedbed.services.marking import sweep_dead
 from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search_each_hour
+from reedbed.services.story_grouping import forget_stories
 from reedbed.services.webhook_calls import forget_calls
 from reedbed.store import (
     analyses,
@@ -118,6 +119,7 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "mail": sweep_mail,
     "summaries": sweep_summaries,
     "unread rows": sweep_dead,
+    "stories": forget_stories,
     "counts": recount_each_day,
     "search index": tidy_search,
     "search gaps": mend_search_each_hour,

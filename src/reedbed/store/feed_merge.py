@@ -40,6 +40,7 @@ from reedbed.store.tables import (
     parked_unread,
     read_history,
     starred,
+    story_entries,
     subscriptions,
     unread,
 )
@@ -161,6 +162,9 @@ def _move_rows(table: Table, **more: Any) -> Statement:
 _MOVE_ENTRIES = Statement(
     update(entries).where(entries.c.feed_id == _old, ~among(entries.c.id, "ids")).values(feed_id=_new)
 )
+_MOVE_STORY_ENTRIES = Statement(
+    update(story_entries).where(story_entries.c.feed_id == _old).values(feed_id=_new)
+)
 _FOLLOWERS = Statement(
     select(subscriptions.c.user_id, subscriptions.c.since_id, subscriptions.c.unsubscribed_at).where(
         subscriptions.c.feed_id == bindparam("feed_id")
@@ -213,6 +217,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     twins = await _find_twins(tx, pair)
     users = await _move_followers_rows(tx, pair, twins)
     await tx.run(_MOVE_ENTRIES, {**pair, "ids": [twin.id for twin in twins]})
+    await tx.run(_MOVE_STORY_ENTRIES, pair)
     await _move_followers(tx, old, new, twins)
     await framing.carry_over(tx, old, new)
     await tx.run(_RECOUNT, pair)

@@ -60,6 +60,7 @@ def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
         _link("all", "/all", translate("All entries"), "all", 0, here),
         _link("starred", "/starred", translate("Starred"), "star", 0, here),
         _link("later", "/later", translate("Later"), "later", counted.later, here),
+        _link("stories", "/stories", translate("Stories"), "story", 0, here),
         _link("digests", "/summaries", translate("Digests"), "digest", 0, here),
     )
 

@@ -16,6 +16,7 @@ from reedbed.services.leases import while_alone
 from reedbed.services.mailboxes import check_due_mailboxes
 from reedbed.services.retention import clean_up_when_due
 from reedbed.services.runtime import Runtime
+from reedbed.services.story_grouping import StoryGrouper
 from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
 
 log = structlog.get_logger()
@@ -27,6 +28,7 @@ DIGEST_SECONDS = 20.0
 TIDY_SECONDS = 120.0
 SUMMARY_SECONDS = 10.0
 MAILBOX_SECONDS = 10.0
+STORY_SECONDS = 10.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -51,6 +53,11 @@ async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def look_into_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _due_mailboxes(runtime))
+
+
+async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
+    grouper = StoryGrouper()
+    await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _new_stories(runtime, grouper))
 
 
 async def _every(
@@ -105,6 +112,11 @@ async def _new_summaries(runtime: Runtime) -> None:
 
 async def _due_mailboxes(runtime: Runtime) -> None:
     await check_due_mailboxes(runtime)
+
+
+async def _new_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
+    if together := await grouper.group_new(runtime):
+        log.info("stories grew", entries=together)
 
 
 async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -5,7 +5,15 @@ import sys
 
 from reedbed.services.runtime import Runtime
 from reedbed.worker.ai import write_what_is_queued
-from reedbed.worker.chores import ask_digests, ask_summaries, find_icons, look_into_mailboxes, sweep, tidy_up
+from reedbed.worker.chores import (
+    ask_digests,
+    ask_summaries,
+    find_icons,
+    group_stories,
+    look_into_mailboxes,
+    sweep,
+    tidy_up,
+)
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.jobs import run_jobs
 from reedbed.worker.mail import take_mail
@@ -21,6 +29,7 @@ CHORES = (
     ask_hubs,
     read_hub_news,
     look_into_mailboxes,
+    group_stories,
 )
 
 

@@ -1,0 +1,258 @@
+"""Stories as one user sees them: entries of feeds they follow, at least two feeds, without what they split.
+
+Lists walk back in slices of time: what a page costs depends on what the user's feeds told in a few days, not
+on how many stories there are.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    or_,
+    select,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.sql.selectable import FromClause
+
+from reedbed.domain.paging import Cursor
+from reedbed.domain.stories import KEPT, MOST_OUTLETS, Outlet, Source, StoryLine
+from reedbed.domain.story_index import LONGEST
+from reedbed.domain.times import DAY, Instant
+from reedbed.store.alive import alive
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among
+from reedbed.store.entry_columns import LISTED, entry_row, followed, tags_of, with_states
+from reedbed.store.statements import Shapes, Statement
+from reedbed.store.tables import entries, feeds, stories, story_entries, story_splits, subscriptions, unread
+
+MOST_NAMED = 12
+"""Sources a line of the list knows by name."""
+FIRST_SLICE = 3 * DAY
+ALL_OF_TIME = 2**62
+LEAST_FEEDS = 2
+
+_USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
+_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+
+
+def _sees(entry_id: ColumnElement[int], feed_id: ColumnElement[int]) -> ColumnElement[bool]:
+    return and_(
+        subscriptions.c.user_id == _USER,
+        subscriptions.c.feed_id == feed_id,
+        subscriptions.c.unsubscribed_at.is_(None),
+        entry_id > subscriptions.c.since_id,
+    )
+
+
+def _is_split(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+    return (
+        select(story_splits.c.entry_id)
+        .where(story_splits.c.user_id == _USER, story_splits.c.entry_id == entry_id)
+        .correlate_except(story_splits)
+        .exists()
+    )
+
+
+def _mine(*conditions: ColumnElement[bool]) -> FromClause:
+    """The stories that some entry of the user's feeds is in."""
+    return (
+        select(story_entries.c.story_id)
+        .join_from(subscriptions, story_entries, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+        .where(subscriptions.c.user_id == _USER, *conditions)
+        .distinct()
+        .subquery("mine")
+    )
+
+
+def _select_lines(continued: bool, only_unread: bool) -> ClauseElement:
+    since, until = bindparam("since", type_=BigInteger), bindparam("until", type_=BigInteger)
+    mine = _mine(story_entries.c.sort_at >= since, story_entries.c.sort_at < until)
+    newest = func.max(story_entries.c.sort_at)
+    is_unread = and_(unread.c.entry_id.is_not(None), alive(unread, subscriptions))
+    unread_number = func.sum(case((is_unread, 1), else_=0))
+    having = [func.count(story_entries.c.feed_id.distinct()) >= LEAST_FEEDS, newest >= since, newest < until]
+    if continued:
+        at, id_ = bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger)
+        having.append(or_(newest < at, and_(newest == at, story_entries.c.story_id < id_)))
+    if only_unread:
+        having.append(unread_number > 0)
+    return (
+        select(
+            story_entries.c.story_id,
+            func.min(story_entries.c.sort_at),
+            newest.label("newest"),
+            func.count(),
+            func.count(story_entries.c.feed_id.distinct()),
+            unread_number,
+        )
+        .select_from(
+            mine.join(story_entries, story_entries.c.story_id == mine.c.story_id)
+            .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+            .outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == story_entries.c.entry_id))
+        )
+        .where(~_is_split(story_entries.c.entry_id))
+        .group_by(story_entries.c.story_id)
+        .having(and_(*having))
+        .order_by(newest.desc(), story_entries.c.story_id.desc())
+        .limit(bindparam("most", type_=BigInteger))
+    )
+
+
+_LINES = Shapes(_select_lines)
+
+
+async def page(
+    tx: Tx, user_id: int, *, cursor: Cursor | None, limit: int, now: Instant, only_unread: bool = False
+) -> list[StoryLine]:
+    """The stories with the newest news first; `limit` of them, or all there are."""
+    found: list[StoryLine] = []
+    until, length = ALL_OF_TIME if cursor is None else cursor.sort_at + 1, FIRST_SLICE
+    since = (now if cursor is None else cursor.sort_at) - length
+    oldest = now - KEPT - LONGEST
+    while len(found) < limit and until > oldest:
+        params = {
+            "user_id": user_id,
+            "since": since,
+            "until": until,
+            "at": cursor.sort_at if cursor else None,
+            "id": cursor.id if cursor else None,
+            "most": limit - len(found),
+        }
+        rows = await tx.all(_LINES(cursor is not None, only_unread), params)
+        found += [StoryLine(*row) for row in rows]
+        length *= 2
+        until, since = since, since - length
+    return await _with_sources(tx, user_id, found)
+
+
+_ranked = (
+    select(
+        story_entries.c.story_id,
+        story_entries.c.entry_id,
+        story_entries.c.feed_id,
+        _title.label("feed"),
+        feeds.c.icon_id,
+        entries.c.title,
+        func.coalesce(entries.c.language, "").label("language"),
+        story_entries.c.sort_at,
+        func.row_number()
+        .over(
+            partition_by=story_entries.c.story_id,
+            order_by=(story_entries.c.sort_at, story_entries.c.entry_id),
+        )
+        .label("place"),
+    )
+    .join_from(story_entries, subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+    .join(feeds, feeds.c.id == story_entries.c.feed_id)
+    .join(entries, entries.c.id == story_entries.c.entry_id)
+    .where(among(story_entries.c.story_id, "ids"), ~_is_split(story_entries.c.entry_id))
+    .subquery("ranked")
+)
+_SOURCES = Statement(
+    select(*(column for column in _ranked.c if column.name != "place"))
+    .where(_ranked.c.place <= MOST_NAMED)
+    .order_by(_ranked.c.story_id, _ranked.c.place)
+)
+
+
+async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StoryLine]) -> list[StoryLine]:
+    if not lines:
+        return []
+    named: dict[int, list[Source]] = {}
+    for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": [one.id for one in lines]}):
+        named.setdefault(story_id, []).append(Source(*source))
+    return [
+        StoryLine(
+            one.id, one.first_at, one.newest_at, one.entries, one.feeds, one.unread, tuple(named[one.id])
+        )
+        for one in lines
+        if one.id in named
+    ]
+
+
+_FIND = Statement(
+    select(func.coalesce(stories.c.merged_into, stories.c.id)).where(
+        stories.c.id == bindparam("id", type_=BigInteger)
+    )
+)
+_OUTLETS = Statement(
+    select(*LISTED, _title.label("feed"), feeds.c.icon_id, _is_split(entries.c.id).label("is_split"))
+    .select_from(
+        with_states(
+            story_entries.join(entries, entries.c.id == story_entries.c.entry_id).join(
+                feeds, feeds.c.id == entries.c.feed_id
+            )
+        )
+    )
+    .where(story_entries.c.story_id == bindparam("id", type_=BigInteger), followed())
+    .order_by(entries.c.sort_at, entries.c.id)
+    .limit(MOST_OUTLETS)
+)
+
+
+async def find(tx: Tx, story_id: int) -> int | None:
+    """The story this one is now."""
+    return await tx.value(_FIND, {"id": story_id})
+
+
+async def outlets(tx: Tx, user_id: int, story_id: int) -> tuple[list[Outlet], list[Outlet]]:
+    """What the user can see of it, the first report first; and what they have set apart from it."""
+    rows = await tx.all(_OUTLETS, {"user_id": user_id, "id": story_id})
+    tags = await tags_of(tx, user_id, [row["id"] for row in rows])
+    together, apart = list[Outlet](), list[Outlet]()
+    for row in rows:
+        outlet = Outlet(entry_row(row, tags), row["feed"], row["icon_id"])
+        (apart if row["is_split"] else together).append(outlet)
+    return together, apart
+
+
+_OF_ENTRY = Statement(
+    select(story_entries.c.story_id)
+    .join_from(story_entries, entries, entries.c.id == story_entries.c.entry_id)
+    .where(story_entries.c.entry_id == bindparam("id", type_=BigInteger), followed())
+)
+_UNREAD = Statement(
+    select(unread.c.entry_id)
+    .join_from(unread, story_entries, story_entries.c.entry_id == unread.c.entry_id)
+    .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+    .where(
+        unread.c.user_id == _USER,
+        alive(unread, subscriptions),
+        among(story_entries.c.story_id, "ids"),
+        ~_is_split(story_entries.c.entry_id),
+    )
+)
+
+
+async def story_of(tx: Tx, user_id: int, entry_id: int) -> int | None:
+    """The story an entry is in, if the user can see the entry."""
+    return await tx.value(_OF_ENTRY, {"user_id": user_id, "id": entry_id})
+
+
+async def unread_in(tx: Tx, user_id: int, story_ids: Sequence[int]) -> list[int]:
+    return [row[0] for row in await tx.all(_UNREAD, {"user_id": user_id, "ids": list(story_ids)})]
+
+
+_SPLIT = Statement(
+    insert(story_splits)
+    .values(user_id=_USER, entry_id=bindparam("id"), created_at=bindparam("now"))
+    .on_conflict_do_nothing()
+)
+_UNSPLIT = Statement(
+    delete(story_splits).where(story_splits.c.user_id == _USER, story_splits.c.entry_id == bindparam("id"))
+)
+
+
+async def split(tx: Tx, user_id: int, entry_id: int, now: Instant) -> None:
+    await tx.run(_SPLIT, {"user_id": user_id, "id": entry_id, "now": now})
+
+
+async def unsplit(tx: Tx, user_id: int, entry_id: int) -> None:
+    await tx.run(_UNSPLIT, {"user_id": user_id, "id": entry_id})
