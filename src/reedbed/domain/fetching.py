@@ -87,4 +87,12 @@ class Failed:
     hints: CacheHints = field(default=CacheHints())
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said to what was sent to it."""
+
+    status: int
+    body: bytes = b""
+
+
 Outcome = Fetched | NotModified | Gone | Throttled | Failed

@@ -12,6 +12,7 @@ import structlog
 
 from reedbed import __version__
 from reedbed.domain.fetching import (
+    Answer,
     Failed,
     Fetched,
     FetchRequest,
@@ -50,8 +51,10 @@ ACCEPT_FEED = (
 ACCEPT_PAGE = "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.5"
 
 _MAX_PAGE = 5 * MEGABYTE
+_MAX_ANSWER = 100_000
 _MAX_REDIRECTS = 5
 _FIRST_HIGH_PORT = 1024
+_PLAIN = {"Accept-Encoding": "identity"}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
 
@@ -108,7 +111,14 @@ class Fetcher:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int | Failed:
         """Send this; the status of the answer. Redirects are not followed and the answer is not read."""
-        trail = _Trail(FetchRequest(url), limit=0)
+        answer = await self.exchange(url, body, headers, most=0)
+        return answer if isinstance(answer, Failed) else answer.status
+
+    async def exchange(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, most: int = _MAX_ANSWER
+    ) -> Answer | Failed:
+        """Send this; the answer with at most so many bytes of it. Redirects are not followed."""
+        trail = _Trail(FetchRequest(url), limit=most)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
@@ -187,18 +197,18 @@ class Fetcher:
                 return trail.redirect(response)
             return await self._judge(response, target, trail)
 
-    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> int | Failed:
+    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> Answer | Failed:
         target = trail.step(trail.request.url, None)
         if isinstance(target, Failed):
             return target
         if (reason := await self._refuse_reason(target, None)) is not None:
             return refused(reason)
         login = trail.credentials(target)
-        known = {**self._usual_headers, **({"Authorization": login} if is_sendable(login) else {})}
+        known = {**self._usual_headers, **_PLAIN, **({"Authorization": login} if is_sendable(login) else {})}
         async with self._open_session().post(
             target.url, data=body, headers={**known, **headers}, allow_redirects=False
         ) as response:
-            return response.status
+            return Answer(response.status, await _beginning(response, trail.limit))
 
     def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
         request = trail.request
@@ -273,6 +283,13 @@ class Fetcher:
                 ssl_context=self._ssl_context,
             )
         return self._session
+
+
+async def _beginning(response: "aiohttp.ClientResponse", most: int) -> bytes:
+    said = b""
+    while len(said) < most and (more := await response.content.read(most - len(said))):
+        said += more
+    return said
 
 
 @dataclass(slots=True)

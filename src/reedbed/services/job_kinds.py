@@ -16,6 +16,7 @@ from reedbed.services import (
     rule_actions,
     rule_notices,
     rule_runs,
+    sharing,
     webhook_calls,
 )
 from reedbed.services.jobs import Handler
@@ -32,5 +33,6 @@ HANDLERS: Mapping[str, Handler] = {
     framing_jobs.FRAMING_JOB: framing_asking.read_feed,
     pushes.NEWS_JOB: pushes.tell_news,
     pushes.NOTE_JOB: pushes.send_note,
+    sharing.SHARE_JOB: sharing.send_link,
     webhook_calls.CALL_JOB: webhook_calls.call_webhook,
 }

@@ -1,0 +1,157 @@
+"""Sharing: a user's services that keep links, and the links a worker sends them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.fetching import Answer, Failed
+from reedbed.domain.hints import Hint
+from reedbed.domain.limits import Allowance
+from reedbed.domain.sharing import (
+    Link,
+    ShareTarget,
+    check_name,
+    check_secrets,
+    check_url,
+    login_call,
+    read_kind,
+    save_call,
+    token_in,
+)
+from reedbed.domain.times import HOUR, MINUTE, SECOND
+from reedbed.ingest.failures import TEMPORARY
+from reedbed.services.entries import get_entry
+from reedbed.services.jobs import Done, Later
+from reedbed.services.mail import wake_post
+from reedbed.services.runtime import Runtime
+from reedbed.store import entries, events, jobs, share_targets
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+SHARE_JOB = "share"
+MOST_TARGETS = 20
+GIVE_UP_AFTER = 6 * HOUR
+PER_TARGET = Allowance(30, 0.5)
+NO_SUCH = "There is no such service."
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    why: str
+    again: bool
+
+
+async def add_target(
+    runtime: Runtime, user_id: int, *, kind: str, url: str, secrets: Mapping[str, str], name: str = ""
+) -> ShareTarget:
+    known = read_kind(kind)
+    address, shown, keys = check_url(url), check_name(name, known), check_secrets(known, secrets)
+    async with runtime.db.write() as tx:
+        if await share_targets.count(tx, user_id) >= MOST_TARGETS:
+            raise Conflict(f"There can be at most {MOST_TARGETS} services. Remove one first.")
+        made = await share_targets.add(
+            tx, user_id, kind=known, name=shown, url=address, secrets=keys, now=runtime.now()
+        )
+        await events.note(tx, runtime.now(), "share_target_added", user_id, {"kind": known})
+    return made
+
+
+async def list_targets(runtime: Runtime, user_id: int) -> Sequence[ShareTarget]:
+    async with runtime.db.read() as tx:
+        return await share_targets.of_user(tx, user_id)
+
+
+async def remove_target(runtime: Runtime, user_id: int, target_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await share_targets.remove(tx, user_id, target_id):
+            raise NotFound(NO_SUCH)
+
+
+async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: int) -> ShareTarget:
+    """Have a worker send the entry's address there."""
+    entry = await get_entry(runtime, user_id, entry_id)
+    if not (entry.row.url or entry.external_url):
+        raise Invalid("This entry has no address of its own to share.", field="entry_id")
+    async with runtime.db.write() as tx:
+        target = await share_targets.get(tx, user_id, target_id)
+        if target is None:
+            raise NotFound(NO_SUCH)
+        payload = {"entry_id": entry_id, "target_id": target_id}
+        await jobs.add(tx, SHARE_JOB, payload, now=runtime.now(), user_id=user_id)
+    await wake_post(runtime)
+    return target
+
+
+async def send_link(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job."""
+    assert job.user_id is not None
+    async with runtime.db.read() as tx:
+        target = await share_targets.get(tx, job.user_id, job.payload["target_id"])
+        entry = await entries.get(tx, job.user_id, job.payload["entry_id"])
+    if target is None or entry is None:
+        return Done()
+    wait = await runtime.limiter.wait_for(f"shares:{target.id}", PER_TARGET)
+    if wait > 0:
+        return Later(runtime.now() + int(wait * SECOND) + SECOND)
+    link = Link(entry.row.url or entry.external_url or "", entry.row.title, entry.row.states.tags)
+    refused = await _send(runtime, target, link)
+    waited = runtime.now() - job.created_at
+    if refused is not None and refused.again and waited < GIVE_UP_AFTER:
+        await _note(runtime, target, refused)
+        return Later(runtime.now() + max(MINUTE, waited))
+    await _note(runtime, target, refused)
+    await _tell(runtime, target, job.payload["entry_id"], refused)
+    return Done({"shared": target.kind} if refused is None else {"error": refused.why})
+
+
+async def _send(runtime: Runtime, target: ShareTarget, link: Link) -> NotTaken | None:
+    token = await _token(runtime, target)
+    if isinstance(token, NotTaken):
+        return token
+    call = save_call(target, link, token)
+    answer = _judged(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
+    return answer if isinstance(answer, NotTaken) else None
+
+
+async def _token(runtime: Runtime, target: ShareTarget) -> str | NotTaken:
+    call = login_call(target)
+    if call is None:
+        return target.secrets.get("token", "")
+    answer = _judged(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
+    if isinstance(answer, NotTaken):
+        return answer
+    return token_in(answer.body) or NotTaken(f"{target.name} let nobody in.", again=False)
+
+
+def _judged(target: ShareTarget, answer: Answer | Failed) -> Answer | NotTaken:
+    if isinstance(answer, Failed):
+        return NotTaken(answer.message, again=answer.kind == TEMPORARY)
+    if 200 <= answer.status < 300:
+        return answer
+    if answer.status in (400, 401, 403):
+        return NotTaken(f"{target.name} refused what it was sent (status {answer.status}).", again=False)
+    again = answer.status >= 500 or answer.status in (408, 425, 429)
+    return NotTaken(f"{target.name} answered with status {answer.status}.", again=again)
+
+
+async def _note(runtime: Runtime, target: ShareTarget, refused: NotTaken | None) -> None:
+    async with runtime.db.write() as tx:
+        if refused is None:
+            await share_targets.note_taken(tx, target, runtime.now())
+        else:
+            await share_targets.note_problem(tx, target, refused.why)
+
+
+async def _tell(runtime: Runtime, target: ShareTarget, entry_id: int, refused: NotTaken | None) -> None:
+    if refused is not None:
+        log.warning("a link was not shared", target=target.id, kind=target.kind, reason=refused.why)
+    data = {
+        "event": "shared" if refused is None else "not_shared",
+        "target": target.name,
+        "entry_id": str(entry_id),
+        "problem": refused.why if refused else "",
+    }
+    await runtime.bus.publish(Hint("notice", user_id=target.user_id, data=data))

@@ -1,0 +1,168 @@
+"""Sharing to services that keep links, as the worker does it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from reedbed.domain.entries import Change
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.times import HOUR, MINUTE
+from reedbed.services import jobs
+from reedbed.services.entries import change_entry
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.sharing import MOST_TARGETS, add_target, list_targets, remove_target, share_entry
+from tests.crawling import Crawl, crawl_on
+from tests.feedsite import FeedSite
+from tests.linkkeepers import TOKEN, WALLABAG, LinkKeepers
+
+LOGINS: dict[str, dict[str, str]] = {
+    "wallabag": WALLABAG,
+    "readeck": {"token": TOKEN},
+    "linkding": {"token": TOKEN},
+    "karakeep": {"token": TOKEN},
+}
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+@pytest.fixture
+async def keepers() -> AsyncIterator[LinkKeepers]:
+    async with LinkKeepers() as keepers:
+        yield keepers
+
+
+@pytest.fixture
+async def user(crawl: Crawl, site: FeedSite) -> int:
+    user = await crawl.person()
+    site.publish("Herons & reeds")
+    await crawl.follow(site.feed_url(), user_id=user)
+    await crawl.check()
+    return user
+
+
+async def run_jobs(crawl: Crawl) -> None:
+    while (job := await jobs.claim(crawl.runtime, list(HANDLERS))) is not None:
+        await jobs.run(crawl.runtime, job, HANDLERS[job.kind])
+
+
+async def target(crawl: Crawl, user: int, keepers: LinkKeepers, kind: str, **other: Any) -> int:
+    made = await add_target(
+        crawl.runtime, user, kind=kind, url=keepers.url(kind) + "/", secrets={**LOGINS[kind], **other}
+    )
+    return made.id
+
+
+@pytest.mark.parametrize(
+    ("kind", "tags"),
+    [
+        ("wallabag", {"tags": "birds,long read"}),
+        ("readeck", {"labels": ["birds", "long read"]}),
+        ("linkding", {"tag_names": ["birds", "long-read"]}),
+        ("karakeep", {"type": "link"}),
+    ],
+)
+async def test_an_entry_is_kept_with_its_title_and_tags(
+    crawl: Crawl, site: FeedSite, user: int, keepers: LinkKeepers, kind: str, tags: dict
+) -> None:
+    await change_entry(crawl.runtime, user, 1, Change(tags=("birds", "long read")))
+    target_id = await target(crawl, user, keepers, kind)
+    await share_entry(crawl.runtime, user, 1, target_id)
+    await run_jobs(crawl)
+    assert keepers.kept[kind] == [{"url": f"{site.url}/main/main-1", "title": "Herons & reeds", **tags}]
+    (known,) = await list_targets(crawl.runtime, user)
+    assert (known.used_at is not None, known.problem) == (True, "")
+    (hint,) = crawl.heard("notice")
+    assert (hint.user_id, hint.data["event"]) == (user, "shared")
+
+
+@pytest.mark.parametrize("kind", list(LOGINS))
+async def test_a_wrong_secret_is_told_and_not_tried_again(
+    crawl: Crawl, user: int, keepers: LinkKeepers, kind: str
+) -> None:
+    wrong = dict.fromkeys(LOGINS[kind], "wrong")
+    target_id = await target(crawl, user, keepers, kind, **wrong)
+    await share_entry(crawl.runtime, user, 1, target_id)
+    await run_jobs(crawl)
+    crawl.clock.ahead += HOUR
+    await run_jobs(crawl)
+    assert keepers.kept[kind] == []
+    (known,) = await list_targets(crawl.runtime, user)
+    assert "refused" in known.problem
+    assert [hint.data["event"] for hint in crawl.heard("notice")] == ["not_shared"]
+
+
+async def test_a_service_that_is_away_is_tried_again_and_given_up_at_last(
+    crawl: Crawl, user: int, keepers: LinkKeepers
+) -> None:
+    target_id = await target(crawl, user, keepers, "linkding")
+    keepers.status = 503
+    await share_entry(crawl.runtime, user, 1, target_id)
+    await run_jobs(crawl)
+    keepers.status = None
+    crawl.clock.ahead += 2 * MINUTE
+    await run_jobs(crawl)
+    assert len(keepers.kept["linkding"]) == 1
+    keepers.status = 503
+    await share_entry(crawl.runtime, user, 1, target_id)
+    await run_jobs(crawl)
+    crawl.clock.ahead += 7 * HOUR
+    await run_jobs(crawl)
+    assert [hint.data["event"] for hint in crawl.heard("notice")] == ["shared", "not_shared"]
+
+
+async def test_nothing_is_sent_to_a_private_network(crawl: Crawl, user: int) -> None:
+    made = await add_target(
+        crawl.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN}
+    )
+    await share_entry(crawl.runtime, user, 1, made.id)
+    await run_jobs(crawl)
+    (known,) = await list_targets(crawl.runtime, user)
+    assert "private" in known.problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "secrets"),
+    [
+        ("pocket", "https://example.org", {"token": "x"}),
+        ("linkding", "ftp://example.org", {"token": "x"}),
+        ("linkding", "https://example.org/?a=b", {"token": "x"}),
+        ("linkding", "https://example.org", {}),
+        ("linkding", "https://example.org", {"token": "a\r\nX-Other: b"}),
+        ("wallabag", "https://example.org", {"token": "x"}),
+        ("wallabag", "https://example.org", {**WALLABAG, "password": ""}),
+    ],
+)
+async def test_what_cannot_work_is_refused(
+    crawl: Crawl, user: int, kind: str, url: str, secrets: dict[str, str]
+) -> None:
+    with pytest.raises(Invalid):
+        await add_target(crawl.runtime, user, kind=kind, url=url, secrets=secrets)
+    assert await list_targets(crawl.runtime, user) == []
+
+
+async def test_nobody_shares_with_the_services_or_the_entries_of_others(
+    crawl: Crawl, user: int, keepers: LinkKeepers
+) -> None:
+    other = await crawl.person()
+    target_id = await target(crawl, user, keepers, "linkding")
+    with pytest.raises(NotFound):
+        await share_entry(crawl.runtime, other, 1, target_id)
+    theirs = await target(crawl, other, keepers, "linkding")
+    with pytest.raises(NotFound):
+        await share_entry(crawl.runtime, other, 1, theirs)
+    with pytest.raises(NotFound):
+        await share_entry(crawl.runtime, user, 1, theirs)
+    with pytest.raises(NotFound):
+        await remove_target(crawl.runtime, other, target_id)
+
+
+async def test_there_are_so_many_services_and_no_more(crawl: Crawl, user: int, keepers: LinkKeepers) -> None:
+    for _ in range(MOST_TARGETS):
+        await target(crawl, user, keepers, "linkding")
+    with pytest.raises(Conflict):
+        await target(crawl, user, keepers, "linkding")
