@@ -1,8 +1,10 @@
 """`reedbed admin db`: the database file, its copies and its schema."""
 
 import asyncio
+import sys
 import time
 from pathlib import Path
+from typing import Any, Self
 
 import click
 
@@ -99,6 +101,62 @@ def reindex(data_dir: Path | None) -> None:
     from reedbed.services.search_upkeep import rebuild_search
 
     click.echo(f"{with_runtime(rebuild_search, data_dir)} entries indexed.")
+
+
+@db.command()
+@click.option("--to", "target", required=True, help="postgresql://… or sqlite:///…, a database without rows.")
+@data_dir_option
+def move(target: str, data_dir: Path | None) -> None:
+    """Copy everything into another database. Stop Reedbed first; the present one stays as it is."""
+    from reedbed.services.moving import move_collection
+
+    source = load({"data_dir": data_dir}).database
+    if not target.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise CannotStart("The target must start with sqlite:/// or postgresql://.")
+    with _Progress() as progress:
+        moved = asyncio.run(move_collection(source, target, progress.copied, progress.indexed))
+    click.echo(
+        f"{moved.rows} rows in {moved.tables} tables moved and counted. "
+        "Set REEDBED_DATABASE_URL to the new address and start Reedbed."
+    )
+
+
+class _Progress:
+    """A bar on a terminal for the rows, and one for the search index; elsewhere only their names."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._what = ""
+        self._entries = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def copied(self, table: str, rows: int, total: int) -> None:
+        if not self._what:
+            self._begin("Copying", total)
+        if table == "entries":
+            self._entries += rows
+        self._bar.update(rows)
+
+    def indexed(self, entries: int) -> None:
+        if self._what != "Indexing":
+            self._end()
+            self._begin("Indexing", self._entries)
+        self._bar.update(entries)
+
+    def _begin(self, what: str, length: int) -> None:
+        self._what = what
+        self._bar = click.progressbar(length=length, label=what, file=sys.stderr)
+        self._bar.__enter__()
+
+    def _end(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
 
 
 def _sqlite_file(data_dir: Path | None, *, must_exist: bool = True) -> Path:

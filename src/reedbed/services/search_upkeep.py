@@ -1,12 +1,14 @@
 """Mending the search index: what it lacks is added; once worn it is built anew, newest entries first."""
 
 import asyncio
+from collections.abc import Callable
 
 from reedbed.domain.search_words import SearchWords, search_words
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
 from reedbed.store import search
+from reedbed.store.database import Database
 from reedbed.store.search import texts
 from reedbed.store.search.texts import Unindexed
 
@@ -28,7 +30,7 @@ async def mend_search(runtime: Runtime) -> int:
             await search.clear(tx)
     indexed = 0
     for _ in range(ROUNDS):
-        some = await _index_some(runtime)
+        some = await _index_some(runtime.db)
         indexed += some
         if some < AT_ONCE:
             break
@@ -40,17 +42,23 @@ async def rebuild_search(runtime: Runtime) -> int:
     """Build the index anew, all of it; searches find what is in it so far."""
     async with runtime.db.write() as tx:
         await search.clear(tx)
+    return await index_everything(runtime.db)
+
+
+async def index_everything(db: Database, tell: Callable[[int], None] = lambda _: None) -> int:
+    """Add what the index lacks, all of it; `tell` hears how many at a time."""
     indexed = 0
-    while some := await _index_some(runtime):
+    while some := await _index_some(db):
         indexed += some
+        tell(some)
     return indexed
 
 
-async def _index_some(runtime: Runtime) -> int:
-    async with runtime.db.read() as tx:
+async def _index_some(db: Database) -> int:
+    async with db.read() as tx:
         missing = await texts.unindexed(tx, AT_ONCE)
     words = await asyncio.to_thread(lambda: [(entry.id, _words(entry)) for entry in missing])
-    async with runtime.db.write() as tx:
+    async with db.write() as tx:
         await search.index(tx, words)
     return len(missing)
 

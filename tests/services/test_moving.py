@@ -1,0 +1,133 @@
+"""A collection goes to another database and back, and is the same."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from reedbed.domain.errors import CannotStart
+from reedbed.services.moving import move_collection
+from reedbed.services.search import search_entries
+from reedbed.store.database import Database
+from reedbed.store.moving.places import moved_tables
+from reedbed.store.opening import open_database
+from reedbed.store.statements import Statement
+from tests.belongings import give_everything
+from tests.crawling import crawl_on
+from tests.effort import EFFORT
+from tests.pile import Pile, fill, make_unread
+
+ENTRIES = 1_000 if EFFORT == 1 else 100_000
+
+
+NEW_ENTRY = (
+    "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at) VALUES (1, 'h', 't', 1, 1)"
+)
+
+
+def last_id(sqlite_url: str) -> int:
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
+    return last
+
+
+def quiet(*_: Any) -> None:
+    pass
+
+
+async def collection_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table, as both engines would say it."""
+    db = await open_database(url, pool_size=1)
+    try:
+        return {table.name: await _rows(db, table) for table in moved_tables()}
+    finally:
+        await db.close()
+
+
+async def _rows(db: Database, table: Any) -> list[tuple[Any, ...]]:
+    async with db.read() as tx:
+        found = await tx.all(Statement(select(table)))
+    return sorted((tuple(row) for row in found), key=repr)
+
+
+async def furnish(url: str) -> None:
+    async with crawl_on(url) as crawl:
+        await fill(crawl.runtime.db, Pile(users=3, feeds=20, entries=ENTRIES, followed=10))
+        await make_unread(crawl.runtime.db, 2, every=3)
+        await crawl.change(
+            "INSERT INTO entry_bodies (entry_id, content) SELECT id, '<p>heron ' || id || '</p>' FROM entries"
+        )
+        async with crawl.runtime.db.write() as tx:
+            await give_everything(tx, crawl.runtime.now())
+        await crawl.change("DELETE FROM entries WHERE id = (SELECT max(id) FROM entries)")
+
+
+async def test_there_and_back_again_is_the_same(sqlite_url: str, postgres_url: str, tmp_path: Path) -> None:
+    await furnish(sqlite_url)
+    before, last = await collection_of(sqlite_url), last_id(sqlite_url)
+    back = f"sqlite:///{tmp_path / 'back.db'}"
+
+    await move_collection(sqlite_url, postgres_url, quiet, quiet)
+    there = await collection_of(postgres_url)
+    await move_collection(postgres_url, back, quiet, quiet)
+
+    assert there == before
+    assert await collection_of(back) == before
+    for url in (postgres_url, back):
+        async with crawl_on(url) as crawl:
+            assert (await search_entries(crawl.runtime, 1, "heron")).rows
+            # The newest entry was removed before the move; the next one has a new id all the same.
+            await crawl.change(NEW_ENTRY)
+            assert await crawl.column("SELECT max(id) FROM entries") == [last + 1]
+
+
+async def test_a_target_with_rows_is_refused(sqlite_url: str, postgres_url: str, tmp_path: Path) -> None:
+    async with crawl_on(postgres_url) as crawl:
+        await crawl.person()
+    with pytest.raises(CannotStart, match="not empty: users has rows"):
+        await move_collection(sqlite_url, postgres_url, quiet, quiet)
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine")
+    with pytest.raises(CannotStart, match="a file at"):
+        await move_collection(sqlite_url, f"sqlite:///{taken}", quiet, quiet)
+    assert taken.read_text() == "mine"
+
+
+async def test_a_source_that_is_worked_on_is_refused(sqlite_url: str, tmp_path: Path) -> None:
+    async with crawl_on(sqlite_url) as crawl:
+        await crawl.change(
+            "INSERT INTO leases (name, holder, taken_at, heartbeat_at, expires_at)"
+            " VALUES ('sweeping', 'a worker', 1, 1, :until)",
+            until=crawl.runtime.now() + 60_000,
+        )
+    with pytest.raises(CannotStart, match="a worker still works on this database"):
+        await move_collection(sqlite_url, f"sqlite:///{tmp_path / 'new.db'}", quiet, quiet)
+    assert not (tmp_path / "new.db").exists()
+
+
+async def test_a_move_that_fails_leaves_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    await furnish(sqlite_url)
+
+    def fail(table: str, rows: int, total: int) -> None:
+        if table == "entries":
+            raise RuntimeError("pulled the plug")
+
+    with pytest.raises(RuntimeError):
+        await move_collection(sqlite_url, f"sqlite:///{tmp_path / 'new.db'}", fail, quiet)
+    assert not any((tmp_path / f"new.db{ending}").exists() for ending in ("", ".part", ".part-wal"))
+
+
+async def test_a_move_into_postgresql_that_fails_leaves_it_empty(sqlite_url: str, postgres_url: str) -> None:
+    await furnish(sqlite_url)
+
+    def fail(table: str, rows: int, total: int) -> None:
+        if table == "entries":
+            raise RuntimeError("pulled the plug")
+
+    with pytest.raises(RuntimeError):
+        await move_collection(sqlite_url, postgres_url, fail, quiet)
+    assert not any((await collection_of(postgres_url)).values())
+    await move_collection(sqlite_url, postgres_url, quiet, quiet)
