@@ -117,4 +117,4 @@ def _value(column: Column[Any], ids: dict[str, int], now: Instant) -> Any:
 
 
 def _plural(noun: str) -> str:
-    return {"entry": "entries", "search": "searches"}.get(noun, f"{noun}s")
+    return {"entry": "entries", "search": "searches", "story": "stories"}.get(noun, f"{noun}s")

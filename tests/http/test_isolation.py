@@ -22,25 +22,34 @@ from tests.crawling import Crawl
 ID_PATTERN = "^[1-9][0-9]{0,15}$"
 NOUNS = {
     "icon_id": "blobs",
+    "identity_id": "identities",
     "invite_id": "mail_links",
     "published_id": "published_feeds",
     "device_id": "push_devices",
     "undo_id": "undo_steps",
     "entry_id": "entries",
     "search_id": "searches",
+    "story_id": "stories",
     "parent_id": "folders",
     "up_to": "entries",
     "above": "entries",
     "below": "entries",
 }
 # Secrets in an address are not ids: whoever has one may come in, and nobody guesses it.
-SECRETS = {"token": "not-the-token"}
+SECRETS = {"token": "not-the-token", "provider": "nobody"}
 # Icons belong to feeds, which are shared.
 SHARED = {"/icons/{icon_id}"}
 STRANGERS_WELCOME = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/api/v1/auth/options"),
+    ("GET", "/api/v1/auth/oauth"),
+    ("GET", "/api/v1/auth/oauth/{provider}"),
+    ("GET", "/api/v1/auth/oauth/{provider}/callback"),
+    ("POST", "/api/v1/auth/oauth/{provider}/callback"),
+    ("GET", "/api/v1/auth/oidc"),
+    ("GET", "/api/v1/auth/oidc/callback"),
+    ("GET", "/api/v1/auth/oidc/login"),
     ("POST", "/api/v1/auth/setup"),
     ("POST", "/api/v1/auth/login"),
     ("POST", "/api/v1/auth/register"),
