@@ -104,6 +104,26 @@ class Average:
     articles: int
 
 
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """How an entry is shown to a user."""
+
+    neutral: bool = False
+    """In neutral words."""
+    dim: bool = False
+    hide: bool = False
+
+
+def treatment(overall: float, *, wording: str, loud_entries: str, loud_limit: int) -> Treatment:
+    """What the user's choices (see `domain.preferences`) mean for an entry this loud."""
+    above = round(overall * 100, 1) > loud_limit
+    return Treatment(
+        neutral=wording == "neutral" or (above and loud_entries == "rewrite"),
+        dim=above and loud_entries == "dim",
+        hide=above and loud_entries == "hide",
+    )
+
+
 def band_of(value: float) -> Band:
     if value < MIXED:
         return "calm"

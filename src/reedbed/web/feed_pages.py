@@ -1,11 +1,12 @@
 """What the pages about feeds show: the filtered list, the filters, the form of one feed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from urllib.parse import urlencode
 
 from fastapi import Request
 
+from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.schedule import spell_span
@@ -15,6 +16,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.websub_standing import ShownHub, hub_standing
 from reedbed.store import feed_status, folders, subscriptions
 from reedbed.store.database import Tx
+from reedbed.web.feed_framing import feed_framing
 from reedbed.web.feed_lines import LineMaker
 from reedbed.web.hub_lines import hub_facts
 from reedbed.web.keep_choices import keep_choices
@@ -121,7 +123,11 @@ async def read_edit(
         rows = await folders.of_user(tx, user_id)
     if one is None:
         return None
-    return edit_form(request, runtime, one, rows, await hub_standing(runtime, one.feed.id))
+    form = edit_form(request, runtime, one, rows, await hub_standing(runtime, one.feed.id))
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        return form
+    return replace(form, framing=await feed_framing(runtime, caller.user, one, zone_of(request)))
 
 
 def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[Choice, ...]:

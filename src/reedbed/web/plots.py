@@ -69,7 +69,7 @@ def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzi
         note=translate("scale 0 to 100"),
         finding=translate("%(rate)s of all fetches worked.", rate=rate),
         axis=_axis(span, now, zone),
-        line=_line([(place, HIGH * (1 - share)) for place, share in shares], span),
+        line=line([(place, HIGH * (1 - share)) for place, share in shares], span),
     )
 
 
@@ -110,7 +110,7 @@ def _bar(place: int, value: int, tallest: int, span: Span, *, bad: bool = False)
     return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
 
 
-def _line(points: Sequence[tuple[int, float]], span: Span) -> str:
+def line(points: Sequence[tuple[int, float]], span: Span) -> str:
     """From the start of the first piece to the end of the last, so that even one piece is a line."""
     if not points:
         return ""

@@ -10,6 +10,7 @@ from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.paging import decode_cursor, encode_cursor
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
+from reedbed.web.framing_views import ListFraming
 from reedbed.web.moments import day_of, short_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
@@ -32,6 +33,7 @@ class ListMaker:
         zone: tzinfo,
         *,
         lines: Mapping[int, str] | None = None,
+        framing: ListFraming | None = None,
     ) -> None:
         self._place = place
         self._feeds = feeds
@@ -39,6 +41,7 @@ class ListMaker:
         self._now = now
         self._zone = zone
         self._lines = lines or {}
+        self._framing = framing or ListFraming()
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
@@ -73,7 +76,7 @@ class ListMaker:
     def _row(self, row: EntryRow, current: int | None) -> Row:
         feed = self._feeds.get(row.feed_id)
         source = feed.title if feed else ""
-        return Row(
+        shown = Row(
             id=row.id,
             url=self._place.entry_address(row.id),
             title=self._title(row),
@@ -89,6 +92,7 @@ class ListMaker:
             later=row.states.later,
             current=row.id == current,
         )
+        return self._framing.dress(shown, row)
 
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")

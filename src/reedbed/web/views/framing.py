@@ -29,6 +29,7 @@ class Score:
     band: str
     number: str
     percent: int
+    reason: str = ""
     quote: str = ""
     language: str = ""
 
@@ -40,6 +41,38 @@ class Framing:
     scores: tuple[Score, ...]
     by: str
     when: str
+    reason: str = ""
+    """Of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramingBlock:
+    """What stands below an article's title: the meter, a sentence about its making, or both."""
+
+    framing: Framing | None = None
+    note: str = ""
+    waits: bool = False
+    """Another look may show more."""
+    act: str = ""
+    """What the button is called that has it read again; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramingAnswer:
+    """What `reading/framing.html` needs when it is the whole answer; given to it as `article`."""
+
+    id: int
+    framing: FramingBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Neutral:
+    """What is told below a text in neutral words."""
+
+    by: str
+    title: str
+    """The original one."""
+    reasons: tuple[str, ...] = ()
 
 
 def reeds(band: str, word: str, scores: Sequence[float]) -> Reeds:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from reedbed.web.views.frame import Choice, Count, FeedMark, Moment, Pages
+from reedbed.web.views.operator import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,19 @@ class KeepChoices:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedFraming:
+    """The switch of a feed, and how its wording was over time."""
+
+    on: bool
+    for_everybody: bool = False
+    model: str = ""
+    asks: bool = False
+    """Switching it on sends texts to somebody else, which the user has not allowed yet."""
+    door_url: str = ""
+    plot: Plot | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FeedEdit:
     id: int
     name: str
@@ -150,6 +164,7 @@ class FeedEdit:
     notify: bool = False
     keep: KeepChoices = field(default_factory=KeepChoices)
     facts: tuple[tuple[str, str], ...] = ()
+    framing: FeedFraming | None = None
     errors: FeedForm = field(default_factory=FeedForm)
 
 

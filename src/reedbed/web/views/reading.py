@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from reedbed.web.views.frame import Choice, Count, FeedMark, HiddenField, Moment
-from reedbed.web.views.framing import Framing, Reeds
+from reedbed.web.views.framing import FramingBlock, Neutral, Reeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Row:
     current: bool = False
     outlets: int = 0
     reeds: Reeds | None = None
+    dim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,9 @@ class EntryList:
     feed_edit_url: str = ""
     can_mark: bool = True
     marks_on_scroll: bool = False
+    hidden: int = 0
+    """Entries of this part of the list that are left out, because the user hides what is so loud."""
+    hidden_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,9 @@ class Article:
     tags: tuple[str, ...] = ()
     known_tags: tuple[str, ...] = ()
     summary: Summary | None = None
-    framing: Framing | None = None
+    framing: FramingBlock | None = None
+    neutral: Neutral | None = None
+    """Set: title and body are in neutral words."""
     wordings: tuple[Choice, ...] = ()
     """Original and neutral, each with its address; empty when there is no neutral wording."""
     alike: Alike | None = None

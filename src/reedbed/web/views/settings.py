@@ -155,3 +155,13 @@ class SettingsPage(Generic[Section]):
     section: Section
     elsewhere: tuple[Choice, ...] = ()
     """Pages that are no settings but are looked for here."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramingSettings:
+    wordings: tuple[Choice, ...]
+    loud: tuple[Choice, ...]
+    limits: tuple[Choice, ...]
+    model: str = ""
+    sends: bool = False
+    allowed: bool = False
