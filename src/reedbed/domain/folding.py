@@ -15,6 +15,7 @@ CJK = (
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
 
+_FEW_FOREIGN_WORDS = 20
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _EAST_ASIAN = re.compile(f"[{CJK}\u1100-\u11ff\uff61-\uffdc]")
 _NO_WORD = re.compile(r"[\W_]")
@@ -31,7 +32,9 @@ _SPECIAL = re.compile(f"[{''.join(map(chr, _LETTERS))}]")
 def index_text(text: str) -> str:
     """What to give to the index: tokens and blanks, nothing else."""
     folded = _fold_alphabet(text)
-    return _CJK_RUN.sub(_pairs, _fold_any(text)) if folded is None else folded
+    if folded is None:
+        folded = _fold_mixed(text)
+    return _in_pairs(text) if folded is None else folded
 
 
 def query_tokens(text: str) -> tuple[str, ...]:
@@ -70,6 +73,23 @@ def _fold_alphabet(text: str) -> str | None:
         except UnicodeEncodeError:
             continue
     return None
+
+
+def _fold_mixed(text: str) -> str | None:
+    """A western text with a few foreign words, which alone are folded the slow way; None if they are many."""
+    western, pieces, start = _ALPHABETS[0], list[str](), 0
+    for _ in range(_FEW_FOREIGN_WORDS):
+        try:
+            return "".join((*pieces, western.fold(text[start:])))
+        except UnicodeEncodeError as foreign:
+            word = slice(start + foreign.start, start + foreign.end)
+            pieces += (western.fold(text[start : word.start]), _in_pairs(text[word]))
+            start = word.stop
+    return None
+
+
+def _in_pairs(text: str) -> str:
+    return _CJK_RUN.sub(_pairs, _fold_any(text))
 
 
 def _pairs(run: re.Match[str]) -> str:

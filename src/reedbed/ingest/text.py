@@ -115,4 +115,8 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
 
 def _wide_words(text: str) -> int:
     """What counting by spaces misses."""
-    return 0 if text.isascii() else sum(len(run) - 1 for run in _WIDE.findall(text))
+    try:
+        text.encode("latin-1")  # many times quicker than to look for what most texts do not hold
+    except UnicodeEncodeError as foreign:
+        return sum(len(run) - 1 for run in _WIDE.findall(text, foreign.start))
+    return 0
