@@ -25,6 +25,7 @@ def copy_sqlite(source: str, target: str) -> None:
         copy = sqlite3.connect(unfinished)
         try:
             origin.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
         finally:
             copy.close()
     except BaseException:
@@ -65,7 +66,7 @@ def latest_copy(policy: BackupPolicy) -> Instant | None:
     try:
         moments = [moment_of(file.name) for file in Path(policy.folder).iterdir()]
         return max((moment for moment in moments if moment is not None), default=None)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

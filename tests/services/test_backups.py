@@ -1,0 +1,57 @@
+"""The nightly copy is made once a day, and its failure is told."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from reedbed.domain.backups import BackupPolicy
+from reedbed.domain.times import DAY
+from reedbed.services.backups import WARNING, back_up_when_due
+from reedbed.store import app_settings
+from tests.crawling import Crawl, crawl_on
+
+
+@pytest.fixture
+async def crawl(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Crawl]:
+    async with crawl_on(sqlite_url) as crawl:
+        policy = BackupPolicy(sqlite_url.removeprefix("sqlite:///"), str(tmp_path / "copies"), kept=2)
+        crawl.runtime = replace(crawl.runtime, backups=policy)
+        yield crawl
+
+
+async def warning(crawl: Crawl) -> str | None:
+    async with crawl.runtime.db.read() as tx:
+        return await app_settings.get(tx, WARNING)
+
+
+async def test_a_copy_is_made_once_a_day(crawl: Crawl, tmp_path: Path) -> None:
+    made = [await _a_day_later(crawl) for _ in range(3)]
+    made = [copy for copy in made if copy]
+    assert len(made) >= 2
+    assert await back_up_when_due(crawl.runtime) is None
+    assert made[-1].exists() and made[-2].exists()
+    assert await warning(crawl) == ""
+
+
+async def test_a_copy_that_fails_is_told(crawl: Crawl, tmp_path: Path) -> None:
+    (tmp_path / "copies").write_text("a file where the folder should be")
+    crawl.runtime = replace(
+        crawl.runtime,
+        backups=BackupPolicy(crawl.runtime.backups.file, str(tmp_path / "copies" / "inner")),
+        keeping=replace(crawl.runtime.keeping, hour=_hour(crawl)),
+    )
+    assert await back_up_when_due(crawl.runtime) is None
+    assert "cannot be written" in (await warning(crawl) or "")
+
+
+async def _a_day_later(crawl: Crawl) -> Path | None:
+    crawl.clock.ahead += DAY
+    keeping = replace(crawl.runtime.keeping, hour=_hour(crawl))
+    return await back_up_when_due(replace(crawl.runtime, keeping=keeping))
+
+
+def _hour(crawl: Crawl) -> int:
+    return datetime.fromtimestamp(crawl.runtime.now() / 1000).astimezone().hour

@@ -1,0 +1,176 @@
+"""Copies of a live file are whole, and nothing that is not whole takes its place."""
+
+import resource
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from reedbed.domain.backups import BackupPolicy
+from reedbed.domain.errors import CannotStart
+from reedbed.domain.times import DAY
+from reedbed.store.backup import latest_copy, make_copy, make_daily_copy, restore_sqlite
+from reedbed.store.sqlite import connect
+from reedbed.store.vacuum import vacuum_sqlite
+from tests.processes import COMMAND
+
+NOON = 1_790_000_000_000
+
+
+@pytest.fixture
+def live(sqlite_url: str) -> Path:
+    return Path(sqlite_url.removeprefix("sqlite:///"))
+
+
+def settings_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT count(*) FROM app_settings").fetchone()[0]
+
+
+def grow(path: Path, megabytes: int) -> None:
+    with closing(connect(str(path))) as connection:
+        insert = "INSERT INTO app_settings (key, value, updated_at) VALUES (?, ?, 1)"
+        connection.executemany(insert, [(f"big {n}", "x" * 1_000_000) for n in range(megabytes)])
+
+
+@pytest.fixture
+def busy(live: Path) -> Iterator[threading.Event]:
+    """Somebody writes all the time."""
+    stop, begun = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with closing(connect(str(live))) as connection:
+            turn = 0
+            while not stop.is_set():
+                connection.execute("INSERT INTO app_settings VALUES (?, 'x', 1)", (f"turn {turn}",))
+                turn += 1
+                begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait(10)
+    yield stop
+    stop.set()
+    writer.join()
+
+
+def test_a_copy_is_one_moment_of_a_busy_file(live: Path, tmp_path: Path, busy: threading.Event) -> None:
+    copy = tmp_path / "copy.db"
+    make_copy(live, copy)
+    busy.set()
+    assert 0 < settings_of(copy) <= settings_of(live)
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_half_a_copy_is_refused(live: Path, tmp_path: Path, share: float) -> None:
+    copy = tmp_path / "copy.db"
+    make_copy(live, copy)
+    with copy.open("r+b") as file:
+        file.truncate(int(copy.stat().st_size * share))
+    before = live.read_bytes()
+    with pytest.raises(CannotStart, match="no sound copy"):
+        restore_sqlite(copy, live)
+    assert live.read_bytes() == before
+    assert not list(live.parent.glob("*before-restore*"))
+
+
+def test_a_foreign_file_is_refused(live: Path, tmp_path: Path) -> None:
+    letter, other = tmp_path / "letter.txt", tmp_path / "other.db"
+    letter.write_text("Dear reader")
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE recipes (name)")
+    for foreign in (letter, other):
+        with pytest.raises(CannotStart, match="no sound copy"):
+            restore_sqlite(foreign, live)
+    assert settings_of(live) == 0
+
+
+def test_a_copy_of_a_newer_version_is_refused(live: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    make_copy(live, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    with pytest.raises(CannotStart, match="newer Reedbed"):
+        restore_sqlite(copy, live)
+
+
+def test_a_file_in_use_is_not_replaced(live: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    make_copy(live, copy)
+    with closing(connect(str(live))) as connection:
+        connection.execute("SELECT 1 FROM users").fetchall()
+        with pytest.raises(CannotStart, match="Stop it first"):
+            restore_sqlite(copy, live)
+    assert restore_sqlite(copy, live) is not None
+
+
+def test_what_was_restored_is_what_was_copied(live: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    grow(live, 1)
+    make_copy(live, copy)
+    grow_more = "INSERT INTO app_settings VALUES ('later', 'x', 1)"
+    with closing(connect(str(live))) as connection:
+        connection.execute(grow_more)
+    kept = restore_sqlite(copy, live)
+    assert settings_of(live) == 1
+    assert kept is not None
+    assert settings_of(kept) == 2
+
+
+def test_only_the_newest_nightly_copies_are_kept(live: Path, tmp_path: Path) -> None:
+    policy = BackupPolicy(str(live), str(tmp_path / "copies"), kept=2)
+    mine = tmp_path / "copies" / "mine.db"
+    mine.parent.mkdir()
+    shutil.copy(live, mine)
+    made = [make_daily_copy(policy, NOON + day * DAY) for day in range(4)]
+    assert [copy.exists() for copy in made] == [False, False, True, True]
+    assert mine.exists()
+    assert latest_copy(policy) == NOON + 3 * DAY
+
+
+def test_a_failed_copy_costs_no_older_one(live: Path, tmp_path: Path) -> None:
+    policy = BackupPolicy(str(live), str(tmp_path / "copies"), kept=1)
+    made = make_daily_copy(policy, NOON)
+    live.write_bytes(b"no database at all, but long enough to look like one" * 100)
+    with pytest.raises(CannotStart):
+        make_daily_copy(policy, NOON + DAY)
+    assert [file.name for file in made.parent.iterdir()] == [made.name]
+
+
+def small_disk() -> None:
+    """No file may grow beyond a megabyte: to the program that is a disk that fills."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+
+
+@pytest.mark.parametrize("command", [("backup",), ("vacuum",)])
+def test_a_disk_that_fills_leaves_the_file_as_it_is(live: Path, command: tuple[str, ...]) -> None:
+    grow(live, 5)
+    before = settings_of(live)
+    said = subprocess.run(
+        [COMMAND, "admin", "db", *command, "--data-dir", str(live.parent)],
+        preexec_fn=small_disk,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 1, said.stdout
+    assert len(said.stderr.strip().splitlines()) == 1, said.stderr
+    assert said.stderr.strip().endswith(("The database is as it was.", "Nothing was changed.")), said.stderr
+    assert settings_of(live) == before
+    with closing(sqlite3.connect(live)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert not list(live.parent.glob("backups/*"))
+
+
+def test_vacuum_gives_space_back(live: Path) -> None:
+    grow(live, 3)
+    with closing(connect(str(live))) as connection:
+        connection.execute("DELETE FROM app_settings")
+    assert vacuum_sqlite(live) > 2_000_000
