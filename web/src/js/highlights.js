@@ -21,15 +21,17 @@ export function highlightSelection() {
   return true;
 }
 
-/** Paint every kept quote that is still in the text. */
+/** Paint every kept quote, and every passage a score was given for, that is still in the text. */
 function paint() {
   const prose = document.getElementById("prose");
-  if (!prose || !window.Highlight) return;
-  const quotes = [...document.querySelectorAll("#article [data-highlight]")].map(
-    (quote) => quote.textContent,
-  );
-  const ranges = quotes.map((quote) => find(prose, quote)).filter(Boolean);
-  CSS.highlights.set("kept", new Highlight(...ranges));
+  if (!window.Highlight) return;
+  mark("kept", prose, "#article [data-highlight]");
+  mark("evidence", prose, "#framing .said q");
+}
+
+function mark(name, prose, quotes) {
+  const found = prose ? [...document.querySelectorAll(quotes)].map((quote) => find(prose, quote.textContent)) : [];
+  CSS.highlights.set(name, new Highlight(...found.filter(Boolean)));
 }
 
 function find(prose, quote) {
