@@ -1,0 +1,126 @@
+"""The doors of stories: JSON for programs, and the page."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.services.runtime import Runtime
+from reedbed.services.story_grouping import StoryGrouper
+from reedbed.store import unread
+from reedbed.store.database import counting
+from reedbed.store.unread import NewEntry
+from tests.clients import Client, SignIn
+from tests.crawling import Crawl, run
+
+FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
+TITLES = ("Council shuts Marrowby swing bridge", "Marrowby swing bridge shut by council")
+
+
+class Told:
+    def __init__(self, entry_ids: list[int], story_id: str) -> None:
+        self.entry_ids = entry_ids
+        self.story = f"/api/v1/stories/{story_id}"
+        self.page = f"/stories/{story_id}"
+
+
+@pytest.fixture
+async def reader(signed_in: SignIn) -> Client:
+    return await signed_in("reader@example.org")
+
+
+@pytest.fixture
+async def told(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Told]:
+    ids: list[int] = []
+    for number, title in enumerate(TITLES):
+        feed_id = await crawl.follow(f"http://127.0.0.1:9/{number}.xml", user_id=reader.user_id)
+        async with runtime.db.write() as tx:
+            rows = await run(
+                tx,
+                "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, summary) "
+                "VALUES (:feed, 'g', :title, 'x', :at, :at, '') RETURNING id",
+                feed=feed_id,
+                title=title,
+                at=runtime.now(),
+            )
+            ids.append(rows[0][0])
+            await unread.fan_out(tx, feed_id, [NewEntry(ids[-1], runtime.now())])
+    await StoryGrouper().group_new(runtime)
+    listed = (await reader.get("/api/v1/stories")).json()
+    yield Told(ids, listed["items"][0]["id"])
+
+
+async def test_the_list_names_sources_and_counts(reader: Client, told: Told) -> None:
+    listed = (await reader.get("/api/v1/stories")).json()
+    (item,) = listed["items"]
+    assert (item["feeds"], item["entries"], item["unread"]) == (2, 2, 2)
+    assert [one["title"] for one in item["sources"]] == list(TITLES)
+    assert listed["next_cursor"] is None
+    assert (await reader.get("/api/v1/stories", params={"cursor": "x"})).status_code == 400
+    assert (await reader.get("/api/v1/stories", params={"limit": "0"})).status_code == 400
+
+
+async def test_one_story_shows_each_outlet(reader: Client, told: Told) -> None:
+    story = (await reader.get(told.story)).json()
+    assert [one["id"] for one in story["outlets"]] == [str(id_) for id_ in told.entry_ids]
+    assert story["outlets"][0]["first_seen_at"] and story["set_apart"] == []
+    assert (await reader.get("/api/v1/stories/999999")).status_code == 404
+
+
+async def test_marked_read_and_undone(reader: Client, told: Told) -> None:
+    marked = (await reader.post(f"{told.story}/mark-read")).json()
+    assert marked["marked"] == 2
+    assert (await reader.get("/api/v1/stories", params={"unread": "true"})).json()["items"] == []
+    assert (await reader.post("/api/v1/undo", json={"undo": marked["undo"]})).status_code == 200
+    assert (await reader.get(told.story)).json()["unread"] == 2
+    assert (await reader.post("/api/v1/stories/mark-read")).json()["marked"] == 2
+    assert (await reader.post(f"{told.story}/mark-read", json={"read": False})).json()["marked"] == 2
+
+
+async def test_set_apart_and_taken_back(reader: Client, told: Told) -> None:
+    split = f"{told.story}/entries/{told.entry_ids[1]}/split"
+    assert (await reader.post(split)).status_code == 204
+    assert (await reader.get("/api/v1/stories")).json()["items"] == []
+    story = (await reader.get(told.story)).json()
+    assert [one["id"] for one in story["set_apart"]] == [str(told.entry_ids[1])]
+    entries = (await reader.get("/api/v1/entries")).json()["items"]
+    assert {one["id"] for one in entries} == {str(id_) for id_ in told.entry_ids}
+    assert (await reader.delete(split)).status_code == 204
+    assert len((await reader.get("/api/v1/stories")).json()["items"]) == 1
+    assert (await reader.post(f"{told.story}/entries/999999/split")).status_code == 404
+
+
+async def test_a_stranger_finds_nothing(signed_in: SignIn, told: Told) -> None:
+    stranger = await signed_in("stranger@example.org")
+    assert (await stranger.get("/api/v1/stories")).json()["items"] == []
+    for answer in (
+        await stranger.get(told.story),
+        await stranger.post(f"{told.story}/mark-read"),
+        await stranger.post(f"{told.story}/entries/{told.entry_ids[0]}/split"),
+        await stranger.get(told.page),
+    ):
+        assert answer.status_code == 404
+
+
+async def test_a_page_of_stories_takes_few_statements(reader: Client, told: Told) -> None:
+    await reader.get("/api/v1/stories")
+    with counting() as count:
+        await reader.get("/api/v1/stories", params={"limit": "1"})
+    assert count.value <= 8
+
+
+async def test_the_pages_show_them_and_their_buttons_work(by_cookie: SignIn, told: Told) -> None:
+    reader = await by_cookie("reader@example.org")
+    listed = (await reader.get("/stories")).text
+    assert TITLES[0] in listed and "2 sources" in listed and 'href="/stories" aria-current' in listed
+    page = (await reader.get(told.page)).text
+    assert all(title in page for title in TITLES) and "Not this story" in page
+    split = await reader.post(f"{told.page}/entries/{told.entry_ids[0]}/split", headers=FORM)
+    assert split.status_code == 303
+    assert "Set apart by you" in (await reader.get(told.page)).text
+    assert (await reader.get("/stories")).text.count(TITLES[1]) == 0
+    await reader.post(f"{told.page}/entries/{told.entry_ids[0]}/join", headers=FORM)
+    await reader.post(f"{told.page}/entries/{told.entry_ids[0]}/read", headers=FORM)
+    assert "2 sources, 1 unread" in (await reader.get("/stories")).text
+    assert (await reader.post(f"{told.page}/read", headers=FORM)).status_code == 303
+    assert "No story has anything unread." in (await reader.get("/stories?unread=1")).text
+    assert (await reader.post("/stories/read", headers=FORM)).status_code == 303
