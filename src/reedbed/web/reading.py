@@ -15,6 +15,7 @@ from reedbed.store import bookmarks, entries, highlights, shelf
 from reedbed.store.database import Tx
 from reedbed.store.tags import names as tag_names
 from reedbed.web.articles import build_article
+from reedbed.web.framing_views import list_framing, with_framing
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import is_htmx, look_of, page, see_other
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
@@ -102,9 +103,29 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     if found is None:
         raise NotFound("There is no such list.")
     followed = await feeds_by_id(tx, visit.user_id)
-    lines = await lines_for(request, runtime, tx, [row.id for row in found.rows])
-    maker = ListMaker(place, followed, look_of(request), runtime.now(), zone_of(request), lines=lines)
-    return maker.make(found, count=count, current=visit.entry_id, after=start.sort_at if start else None)
+    ids = [row.id for row in found.rows]
+    lines, framing = await lines_for(request, runtime, tx, ids), await list_framing(request, tx, ids)
+    maker = ListMaker(
+        place, followed, look_of(request), runtime.now(), zone_of(request), lines=lines, framing=framing
+    )
+    shown = found if _shows_all(visit, place) else framing.without_hidden(found, visit.entry_id)
+    made = maker.make(shown, count=count, current=visit.entry_id, after=start.sort_at if start else None)
+    return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
+
+
+def _shows_all(visit: Visit, place: Place) -> bool:
+    """What a user has put aside, and what they ask to see, is never hidden from them."""
+    return place.query.view not in ("unread", "all") or visit.request.query_params.get("loud") == "show"
+
+
+def _with_hidden(made: EntryList, hidden: int, visit: Visit, place: Place) -> EntryList:
+    if visit.request.query_params.get("loud") == "show" and made.more_url:
+        made = replace(made, more_url=_showing_loud(made.more_url))
+    return replace(made, hidden=hidden, hidden_url=_showing_loud(place.list_address())) if hidden else made
+
+
+def _showing_loud(address: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}loud=show"
 
 
 async def _article(visit: Visit, tx: Tx, place: Place, entry_id: int) -> Article:
@@ -143,7 +164,7 @@ async def read_article(
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)
     if place is not None and neighbours and not is_htmx(request):
         around = await _around(tx, user_id, place, entry)
-    return build_article(
+    article = build_article(
         entry,
         followed.get(entry.row.feed_id),
         place=place,
@@ -157,6 +178,8 @@ async def read_article(
         show_full=show_full,
         full_failed=full_failed,
     )
+    address = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
+    return await with_framing(request, runtime, tx, article, entry.row, address)
 
 
 async def _around(

@@ -36,6 +36,7 @@ def _titles() -> dict[str, str]:
     return {
         "look": translate("Look"),
         "reading": translate("Reading"),
+        "framing": translate("Framing"),
         "account": translate("Account"),
         "devices": translate("Devices and apps"),
         "notifications": translate("Notifications"),
