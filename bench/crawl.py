@@ -46,12 +46,12 @@ def main() -> None:
 
 def _measured(crawl: Callable[[str], dict[str, float]]) -> dict[str, float]:
     """Run one program against a fresh site, in a fresh process."""
-    with _site() as url, multiprocessing.get_context("spawn").Pool(1) as pool:
+    with site() as url, multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(crawl, (url,))
 
 
 @contextmanager
-def _site() -> Iterator[str]:
+def site() -> Iterator[str]:
     command = [sys.executable, "-m", "bench.site", "--feeds", str(FEEDS)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
     try:
@@ -62,7 +62,7 @@ def _site() -> Iterator[str]:
         process.wait()
 
 
-def _feeds(url: str) -> list[str]:
+def addresses(url: str) -> list[str]:
     with urllib.request.urlopen(f"{url}/list") as answer:
         return answer.read().decode().split()
 
@@ -87,7 +87,7 @@ async def _crawl_with_reedbed(url: str) -> dict[str, float]:
         await migrate(database)
         async with crawl_on(database) as crawl:
             person = await crawl.person()
-            for address in _feeds(url):
+            for address in addresses(url):
                 await crawl.follow(address, user_id=person)
             first = await _cpu(lambda: _round(crawl))
             (before,) = await crawl.column("SELECT count(*) FROM entries")
@@ -126,7 +126,7 @@ def crawl_with_reader(url: str) -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as directory:
         reader = make_reader(f"{directory}/reader.db", search_enabled=False)
-        for address in _feeds(url):
+        for address in addresses(url):
             reader.add_feed(address)
         figures: dict[str, float] = {}
         for name in ROUNDS:
@@ -142,7 +142,7 @@ def parse_with_feedparser(url: str) -> dict[str, float]:
     import feedparser
 
     bodies = []
-    for address in _feeds(url):
+    for address in addresses(url):
         with urllib.request.urlopen(address) as answer:
             bodies.append(answer.read())
     started = time.process_time()
