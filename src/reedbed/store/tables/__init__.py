@@ -14,7 +14,7 @@ from reedbed.store.tables.framing import (
     framing_wishes,
 )
 from reedbed.store.tables.identities import identities, identity_sessions, sign_ins
-from reedbed.store.tables.keeping import cleanup_notices, cleanups, removed_keys
+from reedbed.store.tables.keeping import cleanup_notices, cleanups, imported_reads, removed_keys
 from reedbed.store.tables.kept import bookmarks, highlights, published_feeds, rules, searches
 from reedbed.store.tables.mail import (
     mail_addresses,
@@ -86,6 +86,7 @@ __all__ = [
     "highlights",
     "identities",
     "identity_sessions",
+    "imported_reads",
     "jobs",
     "later",
     "leases",

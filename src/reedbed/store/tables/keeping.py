@@ -39,3 +39,15 @@ cleanup_notices = Table(
     number("unread_removed"),
     moment("removed_at"),
 )
+
+imported_reads = Table(  # what was read in another program and has not arrived here yet
+    "imported_reads",
+    metadata,
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("key", BigInteger, primary_key=True, autoincrement=False),  # see `domain.retention.removed_key`
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    moment("created_at"),
+    Index("ix_imported_reads_created_at", "created_at"),
+    Index("ix_imported_reads_user_id", "user_id"),
+    sqlite_with_rowid=False,
+)
