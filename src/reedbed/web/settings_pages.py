@@ -43,6 +43,7 @@ def _titles() -> dict[str, str]:
         "tokens": translate("API tokens"),
         "published": translate("Published feeds"),
         "webhooks": translate("Webhooks"),
+        "sharing": translate("Sharing"),
         "data": translate("Your data"),
         "keyboard": translate("Keyboard"),
     }

@@ -1,6 +1,7 @@
 """What leaves the house: webhooks with their log, and services that links are sent to."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.settings import Saved
@@ -57,13 +58,29 @@ class ShareTargetLine:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretField:
+    name: str
+    label: str
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ShareSettings:
     targets: tuple[ShareTargetLine, ...]
     kinds: tuple[Choice, ...]
-    chosen: str
-    """The kind whose form is shown."""
-    fields: tuple[Choice, ...] = ()
-    """Value is the name of the field, chosen says that it is a secret."""
+    """Each with the address of its form; the chosen one's is shown."""
+    fields: tuple[SecretField, ...]
     name: str = ""
     url: str = ""
-    error: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class SharePage:
+    """One entry, and the ways it can go."""
+
+    entry_id: int
+    title: str
+    address: str
+    letter: str
+    targets: tuple[Choice, ...]

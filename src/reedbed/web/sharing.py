@@ -1,0 +1,127 @@
+"""Sharing: the services in the settings, and the ways an entry can go."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request, Response
+
+from reedbed.domain.accounts import Caller
+from reedbed.domain.errors import Conflict, Invalid
+from reedbed.domain.sharing import FIELDS, NAMES, Kind, ShareTarget
+from reedbed.domain.times import Instant
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.errors import status_of
+from reedbed.http.ids import IdPath, path_id
+from reedbed.services.entries import get_entry
+from reedbed.services.runtime import Runtime
+from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
+from reedbed.store import share_targets
+from reedbed.web.moments import ago
+from reedbed.web.pages import see_other
+from reedbed.web.settings_pages import settings_page
+from reedbed.web.shell import app_page
+from reedbed.web.templating import translate
+from reedbed.web.views.frame import Choice, Toast
+from reedbed.web.views.outgoing import SecretField, SharePage, ShareSettings, ShareTargetLine
+
+router = APIRouter(include_in_schema=False)
+
+HOME = "/settings/sharing"
+
+
+@router.get("/settings/sharing")
+async def show_targets(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, kind: str = Kind.LINKDING
+) -> Response:
+    return await _settings(request, runtime, caller, kind)
+
+
+@router.post("/settings/sharing")
+async def add(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    kind, name, url = (form.get(field, "") for field in ("kind", "name", "url"))
+    try:
+        await add_target(runtime, caller.user_id, kind=kind, url=url, name=name, secrets=form)
+    except (Invalid, Conflict) as error:
+        return await _settings(request, runtime, caller, kind, name=name, url=url, error=error)
+    return see_other(request, HOME, toast=Toast(translate("The service is added.")))
+
+
+@router.post("/settings/sharing/{target_id}/delete")
+async def remove(request: Request, runtime: RuntimeOf, caller: CallerOf, target_id: IdPath) -> Response:
+    await remove_target(runtime, caller.user_id, target_id)
+    return see_other(request, HOME, toast=Toast(translate("The service is removed.")))
+
+
+@router.get("/entry/{entry_id}/share")
+async def ways(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    entry = await get_entry(runtime, caller.user_id, entry_id)
+    async with runtime.db.read() as tx:
+        targets = await share_targets.names(tx, caller.user_id)
+    title = entry.row.title or translate("Without a title")
+    address = entry.row.url or entry.external_url or ""
+    shown = SharePage(
+        entry_id=entry_id,
+        title=title,
+        address=address,
+        letter=f"mailto:?subject={quote(title)}&body={quote(address)}",
+        targets=tuple(Choice(str(id), name) for id, name in targets),
+    )
+    return await app_page(request, runtime, caller, "manage/share.html", shown)
+
+
+@router.post("/entry/{entry_id}/share")
+async def share(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_id: IdPath,
+    target: Annotated[str, Form()],
+) -> Response:
+    sent_to = await share_entry(runtime, caller.user_id, entry_id, path_id(target))
+    said = translate("It is on its way to %(name)s.", name=sent_to.name)
+    return see_other(request, f"/entry/{entry_id}", toast=Toast(said))
+
+
+async def _settings(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    kind: str,
+    *,
+    name: str = "",
+    url: str = "",
+    error: Invalid | Conflict | None = None,
+) -> Response:
+    chosen = Kind(kind) if kind in frozenset(Kind) else Kind.LINKDING
+    now = runtime.now()
+    shown = ShareSettings(
+        targets=tuple(_line(one, now) for one in await list_targets(runtime, caller.user_id)),
+        kinds=tuple(Choice(one, NAMES[one], one is chosen, f"{HOME}?kind={one}") for one in Kind),
+        fields=tuple(_field(one) for one in FIELDS[chosen]),
+        name=name,
+        url=url,
+        errors={error.field or "url": error.message} if error else {},
+    )
+    status = status_of(error) if error else 200
+    return await settings_page(request, runtime, caller, "sharing", shown, status=status)
+
+
+def _line(one: ShareTarget, now: Instant) -> ShareTargetLine:
+    used = (
+        translate("Added %(when)s, not used yet", when=ago(one.created_at, now))
+        if one.used_at is None
+        else translate("Last used %(when)s", when=ago(one.used_at, now))
+    )
+    return ShareTargetLine(one.id, one.name, NAMES[one.kind], one.url, used, one.problem)
+
+
+def _field(name: str) -> SecretField:
+    labels = {
+        "token": translate("API token"),
+        "client_id": translate("Client ID"),
+        "client_secret": translate("Client secret"),
+        "username": translate("User name"),
+        "password": translate("Password"),
+    }
+    return SecretField(name, labels[name], hidden=name in ("token", "client_secret", "password"))
