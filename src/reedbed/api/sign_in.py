@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
+from reedbed.domain.texts import storable
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.client_ip import client_ip
 from reedbed.http.cookies import set_sign_in_cookie
@@ -175,8 +176,14 @@ async def remove(runtime: RuntimeOf, caller: SessionOf, identity_id: IdPath) -> 
 
 
 async def _begin(request: Request, runtime: Runtime, key: str, next: str, invite: str) -> Response:
-    path = next if next.startswith("/") and not next.startswith(("//", "/\\")) else "/"
-    begun = await begin(runtime, key, ip=client_ip(request), next_path=path, invite=invite or None)
+    ours = next.startswith("/") and not next.startswith(("//", "/\\")) and next.isprintable()
+    begun = await begin(
+        runtime,
+        key,
+        ip=client_ip(request),
+        next_path=next if ours else "/",
+        invite=storable(invite) or None,
+    )
     return _address(request, runtime, begun)
 
 

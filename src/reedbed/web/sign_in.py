@@ -7,6 +7,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from reedbed.domain.errors import ReedbedError, Refused, Unavailable
+from reedbed.domain.texts import storable
 from reedbed.http.caller import MaybeCaller, RuntimeOf, SessionOf, maybe_caller
 from reedbed.http.client_ip import client_ip
 from reedbed.http.cookies import SIGN_IN_COOKIE, set_session_cookie, set_sign_in_cookie
@@ -37,7 +38,7 @@ async def log_in_with(
             provider,
             ip=client_ip(request),
             next_path=own_address(next),
-            invite=invite[:200] or None,
+            invite=storable(invite)[:200] or None,
         )
     except (Refused, Unavailable) as error:
         return await login_page(request, runtime, next=next, error=error)
