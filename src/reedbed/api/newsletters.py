@@ -1,0 +1,300 @@
+"""Newsletters: the addresses they come to, who sends them, mailboxes, and what waits to be confirmed."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from reedbed.domain.newsletters import IngestAddress, Sender, WaitingConfirmation
+from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response, moment, text_id
+from reedbed.services.mailboxes import MailboxWish, add_mailbox, ask_for_look, remove_mailbox
+from reedbed.services.newsletter_addresses import add_address, rename_address, revoke_address, written
+from reedbed.services.newsletter_senders import (
+    CONFIRMATIONS_SHOWN,
+    block_address,
+    block_sender,
+    dismiss_confirmation,
+    follow_again,
+    get_sender,
+    unblock_sender,
+)
+from reedbed.services.runtime import Runtime
+from reedbed.store import mailboxes, newsletters
+from reedbed.store.mailboxes import Mailbox
+
+router = APIRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
+
+
+class NameBody(BaseModel):
+    name: str = Field(examples=["Newsletters"], max_length=500)
+
+
+class SenderBody(BaseModel):
+    address: str = Field(examples=["news@example.org"], max_length=500)
+
+
+class SenderChange(BaseModel):
+    """What is not sent stays."""
+
+    blocked: bool | None = None
+    followed: Literal[True] | None = Field(
+        None, description="Show its mail again after it was left. To leave, delete its subscription."
+    )
+
+
+class MailboxBody(BaseModel):
+    host: str = Field(examples=["imap.example.org"], max_length=500)
+    port: int = 993
+    security: Literal["tls", "starttls", "none"] = "tls"
+    username: str = Field(max_length=500)
+    password: str = Field(max_length=500, description="Kept to log in with, and never shown again.")
+    folder: str = Field("INBOX", max_length=500)
+
+
+class AddressOut(BaseModel):
+    id: str
+    name: str
+    address: str
+    received: int
+    created_at: str
+    last_used_at: str | None
+
+
+class VerdictsOut(BaseModel):
+    by: str = Field(description="The receiving server that found this out.")
+    spf: str
+    dkim: str
+    dmarc: str
+
+
+class SenderOut(BaseModel):
+    id: str
+    feed_id: str | None
+    address: str
+    name: str
+    received: int
+    refused: int = Field(description="Mails not shown since it was blocked or left.")
+    last_mail_at: str | None
+    blocked: bool
+    left: bool
+    leaving: str = Field(description="What became of unsubscribing, in a sentence.")
+    leave_page: str | None = Field(description="Where the list lets people leave by hand.")
+    verdicts: VerdictsOut
+
+
+class MailboxOut(BaseModel):
+    id: str
+    host: str
+    port: int
+    security: str
+    username: str
+    folder: str
+    received: int
+    last_checked_at: str | None
+    next_check_at: str
+    last_error: str | None
+
+
+class ConfirmationOut(BaseModel):
+    entry_id: str
+    title: str
+    sender: str
+    url: str = Field(description="Open it to confirm. The server itself never does.")
+    label: str
+    created_at: str
+
+
+class AddressList(BaseModel):
+    items: list[AddressOut]
+    next_cursor: str | None
+
+
+class SenderList(BaseModel):
+    items: list[SenderOut]
+    next_cursor: str | None
+
+
+class MailboxList(BaseModel):
+    items: list[MailboxOut]
+    next_cursor: str | None
+
+
+class ConfirmationList(BaseModel):
+    items: list[ConfirmationOut]
+    next_cursor: str | None
+
+
+@router.get("/addresses", summary="Your addresses for newsletters", responses={200: {"model": AddressList}})
+async def list_addresses(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await newsletters.addresses_of(tx, caller.user_id)
+    return _items([_address(runtime, one) for one in found])
+
+
+@router.post("/addresses", status_code=201, summary="A new address", responses={201: {"model": AddressOut}})
+async def create_address(runtime: RuntimeOf, caller: CallerOf, body: NameBody) -> Response:
+    return json_response(_address(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
+
+
+@router.patch("/addresses/{address_id}", summary="Name an address", responses={200: {"model": AddressOut}})
+async def change_address(
+    runtime: RuntimeOf, caller: CallerOf, address_id: IdPath, body: NameBody
+) -> Response:
+    renamed = await rename_address(runtime, caller.user_id, address_id, body.name)
+    return json_response(_address(runtime, renamed))
+
+
+@router.delete("/addresses/{address_id}", status_code=204, summary="Revoke an address, for ever")
+async def delete_address(runtime: RuntimeOf, caller: CallerOf, address_id: IdPath) -> Response:
+    await revoke_address(runtime, caller.user_id, address_id)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/senders", summary="Who sends you newsletters, newest first", responses={200: {"model": SenderList}}
+)
+async def list_senders(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await newsletters.senders_of(tx, caller.user_id)
+    return _items([_sender(one) for one in found])
+
+
+@router.post(
+    "/senders",
+    status_code=201,
+    summary="Block an address, also before it wrote",
+    responses={201: {"model": SenderOut}},
+)
+async def create_block(runtime: RuntimeOf, caller: CallerOf, body: SenderBody) -> Response:
+    return json_response(_sender(await block_address(runtime, caller.user_id, body.address)), 201)
+
+
+@router.get("/senders/{sender_id}", summary="One sender", responses={200: {"model": SenderOut}})
+async def one_sender(runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+    return json_response(_sender(await get_sender(runtime, caller.user_id, sender_id)))
+
+
+@router.patch(
+    "/senders/{sender_id}", summary="Block or follow a sender", responses={200: {"model": SenderOut}}
+)
+async def change_sender(
+    runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath, body: SenderChange
+) -> Response:
+    found = await get_sender(runtime, caller.user_id, sender_id)
+    if body.followed:
+        found = await follow_again(runtime, caller.user_id, sender_id)
+    if body.blocked is not None:
+        act = block_sender if body.blocked else unblock_sender
+        found = await act(runtime, caller.user_id, sender_id)
+    return json_response(_sender(found))
+
+
+@router.get(
+    "/mailboxes", summary="Mailboxes looked into for newsletters", responses={200: {"model": MailboxList}}
+)
+async def list_mailboxes(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await mailboxes.of_user(tx, caller.user_id)
+    return _items([_mailbox(one) for one in found])
+
+
+@router.post(
+    "/mailboxes",
+    status_code=201,
+    summary="Look into a folder of a mailbox",
+    description="The log-in is tried first. The folder is only read; nothing in it changes.",
+    responses={201: {"model": MailboxOut}},
+)
+async def create_mailbox(runtime: RuntimeOf, caller: CallerOf, body: MailboxBody) -> Response:
+    wish = MailboxWish(body.host, body.username, body.password, body.port, body.security, body.folder)
+    return json_response(_mailbox(await add_mailbox(runtime, caller.user_id, wish)), 201)
+
+
+@router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Look into it soon")
+async def check(runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath) -> Response:
+    await ask_for_look(runtime, caller.user_id, mailbox_id)
+    return Response(status_code=202)
+
+
+@router.delete("/mailboxes/{mailbox_id}", status_code=204, summary="Look into it no more")
+async def delete_mailbox(runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath) -> Response:
+    await remove_mailbox(runtime, caller.user_id, mailbox_id)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/confirmations",
+    summary="Mails that wait for your click, newest first",
+    responses={200: {"model": ConfirmationList}},
+)
+async def list_confirmations(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+    return _items([_confirmation(one) for one in found])
+
+
+@router.delete("/confirmations/{entry_id}", status_code=204, summary="Done, or not wanted")
+async def delete_confirmation(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    await dismiss_confirmation(runtime, caller.user_id, entry_id)
+    return Response(status_code=204)
+
+
+def _items(items: list[dict[str, Any]]) -> Response:
+    return json_response({"items": items, "next_cursor": None})
+
+
+def _address(runtime: Runtime, one: IngestAddress) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "name": one.name,
+        "address": written(runtime, one),
+        "received": one.received,
+        "created_at": moment(one.created_at),
+        "last_used_at": moment(one.last_used_at),
+    }
+
+
+def _sender(one: Sender) -> dict[str, Any]:
+    told = one.verdicts
+    return {
+        "id": str(one.id),
+        "feed_id": text_id(one.feed_id),
+        "address": one.address,
+        "name": one.name,
+        "received": one.received,
+        "refused": one.refused,
+        "last_mail_at": moment(one.last_mail_at),
+        "blocked": one.blocked_at is not None,
+        "left": one.left_at is not None,
+        "leaving": one.leaving,
+        "leave_page": one.ways_out.page or None,
+        "verdicts": {"by": told.by, "spf": told.spf, "dkim": told.dkim, "dmarc": told.dmarc},
+    }
+
+
+def _mailbox(one: Mailbox) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "host": one.host,
+        "port": one.port,
+        "security": one.security,
+        "username": one.username,
+        "folder": one.folder,
+        "received": one.received,
+        "last_checked_at": moment(one.last_checked_at),
+        "next_check_at": moment(one.next_check_at),
+        "last_error": one.last_error,
+    }
+
+
+def _confirmation(one: WaitingConfirmation) -> dict[str, Any]:
+    return {
+        "entry_id": str(one.entry_id),
+        "title": one.title,
+        "sender": one.sender,
+        "url": one.url,
+        "label": one.label,
+        "created_at": moment(one.created_at),
+    }
