@@ -1,17 +1,17 @@
 """Digests: many entries told in a few paragraphs, every sentence with the entries that say it.
 
-Ten reports of one event are one item: entries are grouped by the rare words they share before anything is
-told. Without a model, each item is told by a line of its own report, under the name of its folder or feed.
+Ten reports of one event are one item: entries are grouped as stories are before anything is told. Without a
+model, each item is told by a line of its own report, under the name of its folder or feed.
 """
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
-from reedbed.domain.folding import fold
+from reedbed.domain.stories import settle
+from reedbed.domain.story_index import Headline, StoryIndex
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
 
 MOST_ENTRIES = 100
@@ -25,9 +25,6 @@ LONGEST_SPAN = 7 * DAY
 NO_ENTRIES = "No articles found from the last 24 hours"
 UNAVAILABLE = "AI service is temporarily unavailable"
 FAILED = "Failed to generate summary. Please try again later."
-
-_SAME_EVENT = 0.42
-_LEAST_WORD = 3
 
 Status = Literal["pending", "ready", "failed"]
 
@@ -112,15 +109,13 @@ Item = tuple[Material, ...]
 
 def group(materials: Sequence[Material]) -> list[Item]:
     """Entries about one event together, the most reported first, then the newest."""
-    vectors = _vectors(materials)
-    groups: list[list[int]] = []
-    for place in range(len(materials)):
-        home = max(groups, key=lambda one: _closeness(place, one, vectors), default=None)
-        if home is not None and _closeness(place, home, vectors) >= _SAME_EVENT:
-            home.append(place)
-        else:
-            groups.append([place])
-    items = [tuple(materials[place] for place in one) for one in groups]
+    index = StoryIndex()
+    placed = [(one, index.place(one)) for one in map(_headline, materials)]
+    homes = settle(placed).homes
+    groups: defaultdict[int, list[Material]] = defaultdict(list)
+    for one in materials:
+        groups[homes.get(one.entry_id, one.entry_id)].append(one)
+    items = [tuple(one) for one in groups.values()]
     return sorted(items, key=lambda item: (-len({one.feed_id for one in item}), -item[0].at))
 
 
@@ -161,43 +156,8 @@ def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
     return now + DAY
 
 
-def _vectors(materials: Sequence[Material]) -> list[Mapping[str, float]]:
-    """The words of each, weighed by how few others use them; of length one."""
-    bags = [_words(f"{one.title} {one.title} {one.line} {one.text}") for one in materials]
-    spread = Counter(word for bag in bags for word in bag)
-    number = len(materials)
-    return [
-        _unit({word: _weight(count, spread[word], number) for word, count in bag.items()}) for bag in bags
-    ]
-
-
-def _weight(count: int, spread: int, number: int) -> float:
-    return (1 + math.log(count)) * math.log((1 + number) / spread)
-
-
-def _words(text: str) -> Counter[str]:
-    """Words by their beginnings, so that endings do not matter; pairs of signs where none are apart."""
-    found: Counter[str] = Counter()
-    for word in fold(text).split():
-        if word.isascii() or len(word) < 8:
-            if len(word) > _LEAST_WORD or not word.isascii():
-                found[word[:7]] += 1
-        else:
-            found.update(word[place : place + 2] for place in range(len(word) - 1))
-    return found
-
-
-def _unit(vector: dict[str, float]) -> Mapping[str, float]:
-    length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
-    return {word: weight / length for word, weight in vector.items() if weight > 0}
-
-
-def _closeness(place: int, members: Sequence[int], vectors: Sequence[Mapping[str, float]]) -> float:
-    """To the first of the group, so that a chain of half likenesses does not join strangers."""
-    mine, first = vectors[place], vectors[members[0]]
-    if len(first) < len(mine):
-        mine, first = first, mine
-    return sum(weight * first[word] for word, weight in mine.items() if word in first)
+def _headline(material: Material) -> Headline:
+    return Headline(material.entry_id, material.feed_id, material.title or material.line, material.at)
 
 
 def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
