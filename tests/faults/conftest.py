@@ -1,6 +1,6 @@
 """A small fleet on servers of its own: two web processes, two workers, PostgreSQL and Redis, a site to crawl.
 
-It is started once for all tests of a file, and each test leaves it as it was: that it comes back by itself is
+It is started once for all tests, and each test leaves it as it was: that it comes back by itself is
 half of what they show.
 """
 
@@ -68,7 +68,7 @@ class Fleet:
         return {folder["name"] for folder in answer.json()["items"]}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     with ExitStack() as stack:
         postgres = enter(stack, breakable_postgres)

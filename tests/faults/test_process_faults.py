@@ -66,7 +66,7 @@ def test_the_fleet_is_restarted_one_by_one_without_a_failed_request(fleet: Fleet
         seen = front.answers
         wait_for("requests", lambda: front.answers > seen + 10)
     assert front.failures == []
-    assert len(_processes(fleet)) == 4
+    wait_for("all four", lambda: len(_processes(fleet)) == 4)
 
 
 def test_admin_workers_shows_who_does_what(fleet: Fleet) -> None:
