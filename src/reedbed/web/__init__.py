@@ -34,6 +34,7 @@ from reedbed.web import (
     sharing,
     sidebar_out,
     sign_in,
+    stories,
     summaries,
     versions,
 )
@@ -52,6 +53,7 @@ PARTS = (
     summaries,
     framing,
     digests,
+    stories,
     add,
     feeds,
     feed_changes,
