@@ -1,10 +1,13 @@
 """What a user follows, as light as a sidebar needs it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from reedbed.domain.times import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class ShelfFeed:
+class ShelfFeed(NamedTuple):
+    """A tuple, because every page of the application makes one for each feed its reader follows."""
+
     subscription_id: int
     feed_id: int
     folder_id: int | None
@@ -14,3 +17,4 @@ class ShelfFeed:
     language: str | None
     trouble: str | None
     """Why the feed stopped, if it did."""
+    checked_at: Instant | None

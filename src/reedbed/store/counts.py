@@ -1,5 +1,7 @@
 """How much is unread, starred and kept for later: four small reads, none of them of entries."""
 
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy import bindparam, func, select
 
 from reedbed.domain.entries import Counts, SubscriptionCount, roll_up
@@ -34,10 +36,17 @@ async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
     followed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
     parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
-    marks = await tx.one(_MARKS, user)
+    return await with_marks(tx, user_id, followed, parents)
+
+
+async def with_marks(
+    tx: Tx, user_id: int, followed: Sequence[SubscriptionCount], parents: Mapping[int, int | None]
+) -> Counts:
+    """The same for whoever has read what is followed, and the folders, already."""
+    marks = await tx.one(_MARKS, {"user_id": user_id})
     assert marks is not None
     return Counts(
-        subscriptions=followed,
+        subscriptions=tuple(followed),
         folders=roll_up(followed, parents),
         tags=tuple(await tags.counts(tx, user_id)),
         starred=marks[0],

@@ -1,5 +1,6 @@
 """The reading page: a list and the article beside it, each with an address of its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
@@ -102,7 +103,7 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     found = await entries.page(tx, visit.user_id, place.query, start, PAGE_SIZE)
     if found is None:
         raise NotFound("There is no such list.")
-    followed = await feeds_by_id(tx, visit.user_id)
+    followed = await feeds_behind(tx, visit.user_id, found.rows)
     ids = [row.id for row in found.rows]
     lines, framing = await lines_for(request, runtime, tx, ids), await list_framing(request, tx, ids)
     maker = ListMaker(
@@ -155,7 +156,7 @@ async def read_article(
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound("There is no such entry.")
-    followed = await feeds_by_id(tx, user_id)
+    followed = await feeds_behind(tx, user_id, [entry.row])
     now, zone = runtime.now(), zone_of(request)
     kept = [
         Highlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
@@ -197,5 +198,8 @@ def _first(found: EntryPage | None) -> EntryRow | None:
     return found.rows[0] if found and found.rows else None
 
 
-async def feeds_by_id(tx: Tx, user_id: int) -> dict[int, ShelfFeed]:
-    return {one.feed_id: one for one in await shelf.feeds_of(tx, user_id)}
+async def feeds_behind(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, ShelfFeed]:
+    """By id, the feeds these entries came from; without entries all that is followed, if anything is."""
+    ids = {row.feed_id for row in rows}
+    found = await shelf.some(tx, user_id, ids) if ids else await shelf.feeds_of(tx, user_id)
+    return {one.feed_id: one for one in found}

@@ -22,7 +22,7 @@ from reedbed.store.database import Tx
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import look_of
 from reedbed.web.places import Place
-from reedbed.web.reading import feeds_by_id, read_article
+from reedbed.web.reading import feeds_behind, read_article
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice
@@ -101,7 +101,7 @@ async def _show(visit: Visit, place: SearchPlace) -> Response:
 
 async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, trouble: str) -> EntryList:
     request, runtime = visit.request, visit.runtime
-    followed = await feeds_by_id(tx, visit.user_id)
+    followed = await feeds_behind(tx, visit.user_id, found.rows)
     maker = SearchListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
     maker.matched, maker.trouble = found.matched, trouble
     begins = visit.cursor is None or place.by == "relevance"

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from reedbed.domain.entries import Counts
-from reedbed.domain.folders import FolderNode, build_tree
+from reedbed.domain.entries import Counts, SubscriptionCount
+from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
 from reedbed.store import cleanups, folders, searches, shelf
-from reedbed.store.counts import counts as count_all
+from reedbed.store.counts import with_marks
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
 from reedbed.web.templating import ngettext, translate
@@ -22,10 +22,10 @@ MOST_SHOWN = 300
 
 async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
     """`here` is the address of the view being shown: its link is the current one."""
-    counted = await count_all(tx, user_id)
     rows = await folders.of_user(tx, user_id)
     followed = await shelf.feeds_of(tx, user_id)
-    checked = await shelf.last_check(tx, user_id)
+    counted = await _counts(tx, user_id, followed, rows)
+    checked = max((one.checked_at or 0 for one in followed), default=0)
     kept = await searches.of_user(tx, user_id)
     notice = await cleanups.notice(tx, user_id)
     inside = _by_folder(_shown(followed))
@@ -52,6 +52,15 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
         if notice
         else "",
     )
+
+
+async def _counts(
+    tx: Tx, user_id: int, followed: Sequence[ShelfFeed], rows: Sequence[FolderRow]
+) -> Counts:
+    counts = [
+        SubscriptionCount(one.subscription_id, one.feed_id, one.folder_id, one.unread) for one in followed
+    ]
+    return await with_marks(tx, user_id, counts, {row.id: row.parent_id for row in rows})
 
 
 def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:

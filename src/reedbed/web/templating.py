@@ -2,13 +2,15 @@
 
 import gettext
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 
 from reedbed.web.assets_out import asset
+from reedbed.web.views.sidebar import SidebarFeed
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "de")
@@ -41,8 +43,27 @@ def environment() -> Environment:
     )
     loose: Any = environment  # the extension adds its methods at run time
     loose.globals["asset"] = asset
+    loose.globals["feed_line"] = _feed_line
+    loose.globals["standing"] = _standing
     loose.install_gettext_callables(_gettext, _ngettext, newstyle=True)
     return environment
+
+
+def _standing(template: str) -> Markup:
+    """A part that says the same to everybody who speaks this language."""
+    return _stood(template, _language.get())
+
+
+@cache
+def _stood(template: str, language: str) -> Markup:
+    return Markup(environment().get_template(template).render())  # noqa: S704  a template of ours
+
+
+@lru_cache(maxsize=5_000)
+def _feed_line(feed: SidebarFeed) -> Markup:
+    """A reader of hundreds of feeds is shown the same lines on every page, but for a few counts."""
+    drawn: Any = environment().get_template("parts/feed_line.html").module
+    return drawn.line(feed)
 
 
 @cache

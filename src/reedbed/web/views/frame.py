@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -171,6 +172,7 @@ class Pages:
     next_url: str = ""
 
 
+@lru_cache(maxsize=5_000)
 def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
     letter = next((sign for sign in name if sign.isalnum()), "?")
     return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)

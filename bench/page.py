@@ -1,0 +1,204 @@
+"""The page over 300,000 entries: what a visit weighs, what it costs the server, how quick a key is.
+
+One reader of 1,000 feeds. CPU is that of the server's process over many requests. Keys are pressed in
+Chromium with 10,000 rows in the list: until the next frame is painted, and until the article stands there.
+"""
+
+import asyncio
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import brotli
+import httpx
+from playwright.sync_api import Page, sync_playwright
+from sqlalchemy import text
+
+from bench.table import record
+from reedbed.domain.times import DAY
+from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.roles.build import running, system_clock
+from reedbed.services.sessions import open_session
+from reedbed.settings import Settings
+from reedbed.store import users
+from reedbed.store.database import Database
+from reedbed.store.migrations import migrate
+from reedbed.store.opening import open_database
+from reedbed.store.statements import Statement
+from tests import pile, servers
+from tests.processes import reedbed
+
+DESCRIPTION = "the first page over 300,000 entries: bytes, server CPU, and keys in Chromium with 10,000 rows"
+
+SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
+HTML_KB, ASSETS_KB = 40, 60
+PAGE_MS, ENTRY_MS, KEY_MS = 15.0, 8.0, 50.0
+REQUESTS = 100
+ROWS = 10_000
+KEYS = 40
+MANY = {"api_rate_burst": "1000000", "api_rate_per_second": "100000"}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="reedbed-page-") as directory:
+        url = f"sqlite:///{Path(directory) / 'bench.db'}"
+        token = asyncio.run(_prepare(url))
+        with reedbed(
+            "web", port=servers.free_port(), cwd=Path(directory), database_url=url, **MANY
+        ) as server:
+            with httpx.Client(base_url=server.url, cookies={SESSION_COOKIE: token}, timeout=60) as client:
+                _weigh(client)
+                _cost(client, server.process.pid)
+            with _browser(server.url, token) as page:
+                _press(page, server.url)
+
+
+async def _prepare(url: str) -> str:
+    """The library, and a session of its reader."""
+    await migrate(url)
+    db = await open_database(url, pool_size=1)
+    await pile.fill(db, SIZE)
+    await _name_feeds(db)
+    await pile.make_unread(db, 1)
+    await db.close()
+    settings = Settings(database_url=url)
+    async with running(settings, may_migrate=False) as runtime:
+        async with runtime.db.read() as tx:
+            user = await users.by_id(tx, 1)
+        assert user is not None
+        return (await open_session(runtime, user, user_agent="bench", ip=None)).token
+
+
+async def _name_feeds(db: Database) -> None:
+    """Titles as people know them, entries of these days with a text, and nothing due."""
+    now = system_clock()
+    words = (
+        "<p>" + "A paragraph of an ordinary article, with a few words more than one line holds. " * 4 + "</p>"
+    )
+    for sql in (
+        "UPDATE feeds SET title = 'The feed number ' || id",
+        f"UPDATE entries SET sort_at = sort_at + {now} - {SIZE.entries * 1_000},"
+        f" published_at = published_at + {now} - {SIZE.entries * 1_000}",
+        f"INSERT INTO entry_bodies (entry_id, content) SELECT id, '{words * 8}' FROM entries"
+        f" WHERE id > {SIZE.entries - 20_000}",
+        "INSERT INTO feed_fetch_state (feed_id, next_check_at, last_checked_at)"
+        f" SELECT id, {now + DAY}, {now} FROM feeds WHERE true ON CONFLICT DO NOTHING",
+    ):
+        async with db.write() as tx:
+            await tx.run(Statement(text(sql.replace(":", "\\:"))))
+
+
+def _weigh(client: httpx.Client) -> None:
+    answer = client.get("/unread")
+    answer.raise_for_status()
+    packed = _packed(answer.content)
+    record("HTML of the first page, compressed", packed, "KB", compared_to="promised", other=HTML_KB)
+    names = sorted({name for name in _links(answer.text) if name.endswith((".js", ".css"))})
+    assert len(names) == 2, names
+    weight = sum(_packed(client.get(name).content) for name in names)
+    record("scripts and styles, compressed", weight, "KB", compared_to="promised", other=ASSETS_KB)
+
+
+def _links(html: str) -> Iterator[str]:
+    for piece in html.split('"'):
+        if piece.startswith("/assets/"):
+            yield piece.partition("#")[0]
+
+
+def _packed(body: bytes) -> float:
+    return len(brotli.compress(body, quality=5)) / 1_000
+
+
+def _cost(client: httpx.Client, pid: int) -> None:
+    ids = [name.removeprefix("/unread/entry/") for name in _entries(client.get("/unread").text)]
+    turn = iter(range(10**9))
+    part = {"HX-Request": "true", "HX-Target": "article"}
+    for name, ask, promise in (
+        ("the first page", lambda: client.get("/unread"), PAGE_MS),
+        ("the next rows", lambda: client.get("/all", headers={**part, "HX-Target": "rows"}), PAGE_MS),
+        (
+            "opening an entry",
+            lambda: client.get(f"/unread/entry/{ids[next(turn) % 40]}", headers=part),
+            ENTRY_MS,
+        ),
+    ):
+        spent = _cpu_of(pid, ask)
+        record(f"{name}, server CPU", spent * 1_000, "ms", compared_to="promised", other=promise)
+
+
+def _entries(html: str) -> Iterator[str]:
+    return (piece for piece in html.split('"') if piece.startswith("/unread/entry/"))
+
+
+def _cpu_of(pid: int, ask: Callable[[], httpx.Response]) -> float:
+    for _ in range(10):
+        ask().raise_for_status()
+    before = _cpu(pid)
+    for _ in range(REQUESTS):
+        ask().raise_for_status()
+    return (_cpu(pid) - before) / REQUESTS
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _browser(url: str, token: str) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=servers.chromium(), args=servers.chromium_options()
+        )
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.add_cookies([{"name": SESSION_COOKIE, "value": token, "url": url}])
+        yield context.new_page()
+        browser.close()
+
+
+def _press(page: Page, url: str) -> None:
+    page.set_default_timeout(600_000)
+    page.goto(f"{url}/all")
+    page.evaluate(LOAD, ROWS)
+    page.evaluate(WATCH)
+    for key in "j" * KEYS + "k" * (KEYS // 2):
+        page.keyboard.press(key)
+        page.wait_for_timeout(150)
+        while not page.evaluate("window.opened && window.opened === window.wanted"):
+            page.wait_for_timeout(50)
+    painted, opened = page.evaluate("[window.painted, window.shown]")
+    for name, times in (("until the row is painted", painted), ("until the article stands there", opened)):
+        record(
+            f"j and k, {name} (median)", statistics.median(times), "ms", compared_to="promised", other=KEY_MS
+        )
+        slow = sorted(times)[int(len(times) * 0.95)]
+        record(f"j and k, {name} (95 of 100)", slow, "ms", compared_to="promised", other=KEY_MS)
+
+
+LOAD = """async (rows) => {
+  const body = document.getElementById("list-body");
+  while (document.querySelectorAll("#rows .row").length < rows) {
+    body.scrollTo(0, body.scrollHeight);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  body.scrollTo(0, 0);
+}"""
+
+# A key is pressed, the row is marked and the frame painted; the article follows, fetched ahead.
+WATCH = """() => {
+  window.painted = [];
+  window.shown = [];
+  let pressed = 0;
+  document.addEventListener("keydown", (event) => {
+    pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.painted.push(performance.now() - pressed)));
+    setTimeout(() => (window.wanted = document.querySelector(".row[data-current]")?.id.slice(1)));
+  }, true);
+  document.addEventListener("reedbed:article", (event) => {
+    window.opened = event.detail.dataset.entry;
+    requestAnimationFrame(() => setTimeout(() => window.shown.push(performance.now() - pressed)));
+  });
+}"""
