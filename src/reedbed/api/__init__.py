@@ -86,12 +86,13 @@ PARTS = (
 
 def register(app: FastAPI) -> None:
     """Put the API's doors on the application; each counts the requests of its callers."""
+    # First, because routes are tried in turn and strangers knock here; it counts by address.
+    app.include_router(deframer.router)
     for part in PARTS:
         app.include_router(part.router, dependencies=[count_request])
     app.include_router(health.router)  # asks nobody who they are: it must answer when nobody can know
     app.include_router(websub.callbacks)
     app.include_router(inbound.router)
-    app.include_router(deframer.router)  # counts by address instead
     compat.register(app)
     mcp.register(app)
     describe(app)

@@ -18,6 +18,11 @@ def get_runtime(request: Request) -> Runtime:
     return request.app.state.runtime
 
 
+async def _runtime(request: Request) -> Runtime:
+    """As a dependency: a plain function would be sent to a thread for each request."""
+    return get_runtime(request)
+
+
 async def maybe_caller(request: Request) -> Caller | None:
     """The caller, or None for a stranger. Looked up once per request."""
     if not hasattr(request.state, "caller"):
@@ -68,7 +73,7 @@ async def _check_change(request: Request, caller: Caller) -> None:
         await check_own_page(request, get_runtime(request))
 
 
-RuntimeOf = Annotated[Runtime, Depends(get_runtime)]
+RuntimeOf = Annotated[Runtime, Depends(_runtime)]
 CallerOf = Annotated[Caller, Depends(require_caller)]
 SessionOf = Annotated[Caller, Depends(require_session)]
 AdminOf = Annotated[Caller, Depends(require_admin)]
