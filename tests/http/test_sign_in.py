@@ -282,6 +282,26 @@ async def test_an_open_server_makes_an_account_after_the_privacy_note(
     assert refused.status_code == 409  # the only way in
 
 
+async def test_an_account_without_a_password_is_proved_by_a_fresh_login(
+    crawl: Crawl, provider: OidcProvider, browse: Browse
+) -> None:
+    await _person(crawl)
+    provider.claims |= {"sub": "7", "email": "new@example.org"}
+    browser = browse(registration="open")
+    back = await _go(browser, provider)
+    await _send(browser, (await browser.get(back.headers["location"])).text, privacy="true")
+    shown = await browser.get("/settings/account")
+    assert "current_password" not in shown.text and "delete_password" not in shown.text
+    crawl.clock.ahead += HOUR
+    typed = {"password": PASSWORD}
+    late = await browser.post("/settings/password", data=typed, headers=_own_page())
+    assert late.status_code == 400 and "log in again" in late.text
+    provider.lies = _moments(crawl)
+    await _go(browser, provider)
+    assert (await browser.post("/settings/password", data=typed, headers=_own_page())).status_code == 303
+    await _log_in(browse(), "new@example.org")
+
+
 async def test_an_invitation_is_for_its_own_address(
     crawl: Crawl, provider: OidcProvider, browse: Browse
 ) -> None:

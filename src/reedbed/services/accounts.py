@@ -5,6 +5,7 @@ from reedbed.domain.emails import email_address, known_as
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
 from reedbed.domain.limits import Allowance
 from reedbed.domain.passwords import check_password
+from reedbed.domain.times import MINUTE
 from reedbed.services.limits import spend, spend_attempt
 from reedbed.services.mail import ask_for_letter
 from reedbed.services.runtime import Runtime
@@ -15,10 +16,13 @@ from reedbed.store.database import Tx
 
 WRONG = "Invalid email or password"
 WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
+LOG_IN_AGAIN = "Your account has no password. Log out, log in again, and do this within a quarter of an hour."
 UNVERIFIED = "Confirm your e-mail address first: open the link in the letter we have just sent you."
 DISABLED = "This account is disabled. Ask the operator of this server."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
 
+FRESH = 15 * MINUTE
+"""How long a log-in by a provider stands for the password that the account does not have."""
 PER_ACCOUNT = Allowance(30, 0.1)
 """Slows guessing from many addresses, and locks nobody out for longer than ten seconds."""
 
@@ -81,8 +85,18 @@ async def check_own_password(runtime: Runtime, caller: Caller, password: str, fi
     await spend(runtime, f"password:{caller.user_id}", runtime.limits.login)
     async with runtime.db.read() as tx:
         password_hash = await users.password_hash(tx, caller.user_id)
-    if not await password_matches(password, password_hash):
+        opened_at = await sessions.opened_at(tx, caller.session_id or 0)
+    if password_hash is None:  # who logs in by a provider proves it there
+        if opened_at is None or runtime.now() - opened_at > FRESH:
+            raise Invalid(LOG_IN_AGAIN, field=field)
+    elif not await password_matches(password, password_hash):
         raise Invalid(WRONG_PASSWORD, field=field)
+
+
+async def has_password(runtime: Runtime, user_id: int) -> bool:
+    """Not those who came by a provider."""
+    async with runtime.db.read() as tx:
+        return await users.password_hash(tx, user_id) is not None
 
 
 async def delete_account(runtime: Runtime, caller: Caller, password: str) -> None:

@@ -36,6 +36,7 @@ _LIST = Statement(
     .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
     .limit(bindparam("limit"))
 )
+_OPENED_AT = Statement(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")))
 _TOUCH = Statement(
     update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
 )
@@ -83,6 +84,10 @@ async def of_user(
     """The last active first."""
     params = {"user_id": user_id, "now": now, "idle_since": idle_since, "limit": limit}
     return [Session(*row) for row in await tx.all(_LIST, params)]
+
+
+async def opened_at(tx: Tx, session_id: int) -> Instant | None:
+    return await tx.value(_OPENED_AT, {"session_id": session_id})
 
 
 async def touch(tx: Tx, session_id: int, now: Instant) -> None:

@@ -12,7 +12,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.cookies import clear_session_cookie
 from reedbed.http.errors import status_of
 from reedbed.http.ids import path_id
-from reedbed.services.accounts import delete_account
+from reedbed.services.accounts import delete_account, has_password
 from reedbed.services.identities import linked, unlink
 from reedbed.services.passwords import change_password
 from reedbed.services.runtime import Runtime
@@ -109,6 +109,7 @@ async def _show(
         verified=user.email_verified_at is not None,
         since=full_moment(user.created_at, runtime.now(), zone_of(request)),
         linked=_ways(runtime, linked_ones),
+        has_password=await has_password(runtime, user.id),
         errors=errors or {},
     )
     return await settings_page(request, runtime, caller, "account", shown, status=status)

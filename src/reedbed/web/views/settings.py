@@ -42,6 +42,7 @@ class AccountSettings:
     since: Moment
     linked: tuple[Choice, ...] = ()
     """Sign-in providers; chosen ones are linked."""
+    has_password: bool = True
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     saved: str = ""
 
