@@ -168,7 +168,7 @@ def _call(call: Delivery, now: Instant) -> WebhookCall:
         "failed": (translate("Failed"), "bad"),
     }
     state, kind = states[call.state]
-    status = translate("status %(status)s", status=call.status) if call.status else ""
+    status = translate("status %(status)s", status=call.status) if call.status and not call.answer else ""
     tries = translate("%(count)s tries", count=call.tries) if call.tries > 1 else ""
     detail = ", ".join(part for part in (status, tries, call.answer) if part)
     return WebhookCall(_names()[call.event], ago(call.created_at, now), state, kind, detail)
