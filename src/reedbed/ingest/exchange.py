@@ -7,12 +7,11 @@ addresses this name has just been resolved to; whatever it points to elsewhere i
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from reedbed.domain.fetching import Failed
+from reedbed.domain.fetching import Answer, Failed
 from reedbed.ingest.body import read_body
 from reedbed.ingest.failures import TEMPORARY, refused
 from reedbed.ingest.fetch import Fetcher
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
 
 MOST_BYTES = 512 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    body: bytes = field(repr=False)
 
 
 class TrustingGuard(Guard):
@@ -66,7 +59,7 @@ class Exchanger(Fetcher):
         self._trusting = TrustingGuard(servers, allow_networks)
         super().__init__(self._trusting, user_agent=user_agent, timeout=timeout, connections=10)
 
-    async def exchange(
+    async def inquire(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer | Failed:
         """GET, or POST where there is a form. Redirects are not followed."""
@@ -79,7 +72,7 @@ class Exchanger(Fetcher):
         try:
             async with deadline:
                 await self._learn(target)
-                return await self._exchange(target, form, headers or {})
+                return await self._inquire(target, form, headers or {})
         except Exception as error:
             if deadline.expired():
                 return Failed(TEMPORARY, f"{target.host} did not answer within {self._timeout:g} seconds.")
@@ -98,7 +91,7 @@ class Exchanger(Fetcher):
         for each in found:
             self._trusting.learn(target.host, target.port, each["host"])
 
-    async def _exchange(
+    async def _inquire(
         self, target: Target, form: Mapping[str, str] | None, headers: Mapping[str, str]
     ) -> Answer:
         usual = {**self._usual_headers, "Accept": "application/json", **headers}

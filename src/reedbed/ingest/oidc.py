@@ -240,7 +240,7 @@ class OidcClient:
     async def _json(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Mapping[str, Any]:
-        answer = await self._exchanger.exchange(url, form=form, headers=headers)
+        answer = await self._exchanger.inquire(url, form=form, headers=headers)
         host = urlsplit(url).hostname
         if isinstance(answer, Failed):
             raise SignInRefused(answer.message)
