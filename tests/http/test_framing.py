@@ -94,7 +94,7 @@ async def test_without_a_model_the_switch_says_so(room: Newsroom, site: FeedSite
     app = create_app(replace(room.runtime, ai=replace(room.runtime.ai, model=None)))
     async with new_client(app, headers=dict(reader.headers)) as client:
         refused = await client.put(f"/api/v1/subscriptions/{subscription}/framing", json={"enabled": True})
-        assert refused.status_code == 503 and "none set up" in refused.json()["error"]["message"]
+        assert refused.status_code == 409 and "none set up" in refused.json()["error"]["message"]
 
 
 async def test_an_entry_is_read_again_when_the_model_changed_or_the_first_try_failed(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reedbed.domain.accounts import User
 from reedbed.domain.entries import EntryRow
-from reedbed.domain.errors import Conflict, NotFound, Unavailable
+from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.framing import Analysis, AnalysisState, Average, variant_for
 from reedbed.domain.hints import Hint
 from reedbed.domain.subscriptions import Subscription
@@ -100,10 +100,10 @@ async def framing_of_feed(runtime: Runtime, user: User, subscription_id: int) ->
 
 async def set_wish(runtime: Runtime, user: User, subscription_id: int, *, wished: bool) -> FramingOfFeed:
     """Switch a followed feed on or off for this user; its newest entries are read at once."""
-    if wished:
-        _check_may_ask(runtime, user)
     async with runtime.db.write() as tx:
         followed = await _followed(tx, user, subscription_id)
+        if wished:
+            _check_may_ask(runtime, user)
         await framing.set_wish(tx, user.id, followed.feed.id, runtime.now(), wished=wished)
         if wished:
             await ask_feed_later(tx, followed.feed.id, runtime.now())
@@ -141,7 +141,7 @@ async def _followed(tx: Tx, user: User, subscription_id: int) -> Subscription:
 
 def _check_may_ask(runtime: Runtime, user: User) -> None:
     if runtime.ai.model is None:
-        raise Unavailable(NO_MODEL)
+        raise Conflict(NO_MODEL)
     if not may_send(runtime, preferences_of(user)):
         raise Conflict(NOT_SENT.format(model=runtime.ai.model.name), field="remote_ai")
 
