@@ -1,0 +1,62 @@
+import { settings, subscribe } from "./reedbed.js";
+import { isAlways, portalAddress, setAlways } from "./portals.js";
+
+const $ = (id) => document.getElementById(id);
+
+async function begin() {
+  const { address } = await settings();
+  const tab = await currentTab();
+  const url = tab?.url && /^https?:/.test(tab.url) ? new URL(tab.url) : null;
+  $("page").textContent = url ? url.hostname : "This page cannot be followed.";
+  $("reedbed").href = address || "options.html";
+  for (const id of ["subscribe", "portal", "always"]) $(id).disabled = !url || !address;
+  if (!address) return say("Say in the options where your Reedbed is.");
+  if (!url) return;
+  $("always").checked = await isAlways(url.hostname);
+  $("subscribe").addEventListener("click", () => act("subscribe", () => follow(url.href)));
+  $("portal").addEventListener("click", () => act("portal", () => openPortal(tab, url)));
+  $("always").addEventListener("change", () => act("always", () => always(url.hostname)));
+}
+
+async function currentTab() {
+  // A page of the extension itself may be asked about another tab: that is how it is tested.
+  const asked = new URLSearchParams(location.search).get("tab");
+  if (asked) return chrome.tabs.get(Number(asked));
+  const [tab] = await chrome.tabs.query({ active: true, currentWindow: true });
+  return tab;
+}
+
+async function follow(url) {
+  const made = await subscribe(url);
+  say(`You follow ${made.title || made.feed?.title || "it"} now.`);
+}
+
+async function openPortal(tab, url) {
+  await chrome.tabs.update(tab.id, { url: portalAddress(url) });
+  window.close();
+}
+
+async function always(hostname) {
+  const wanted = $("always").checked;
+  const allowed = await setAlways(hostname, wanted);
+  $("always").checked = wanted && allowed;
+  say(wanted && !allowed ? "The browser was not allowed to see this site." : wanted ? "From the next visit on." : "No longer.");
+}
+
+async function act(id, work) {
+  $(id).disabled = true;
+  try {
+    await work();
+  } catch (trouble) {
+    say(trouble.message, true);
+  } finally {
+    $(id).disabled = false;
+  }
+}
+
+function say(text, isTrouble = false) {
+  $("said").textContent = text;
+  $("said").className = isTrouble ? "trouble" : "";
+}
+
+begin();
