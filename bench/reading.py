@@ -60,12 +60,12 @@ async def _measure(url: str, size: pile.Pile) -> None:
         if size.users > 1:
             await pile.make_unread(db, user, every=every)
     await pile.gather_statistics(db)
-    server_cpu = await _server_cpu(db)
+    at_server = await server_cpu(db)
     for user, (name, every) in READERS.items():
         if size.users == 1:
             await _start_again(db)
             await pile.make_unread(db, 1, every=every)
-        await _reader(db, user if size.users > 1 else 1, name, size, server_cpu)
+        await _reader(db, user if size.users > 1 else 1, name, size, at_server)
     await db.close()
 
 
@@ -141,7 +141,7 @@ async def _record_mark_all(db: Database, user: int, name: str, server_cpu: Calla
         )
 
 
-async def _server_cpu(db: Database) -> Callable[[], float]:
+async def server_cpu(db: Database) -> Callable[[], float]:
     """CPU seconds of PostgreSQL's process behind our one connection; SQLite has none."""
     if db.engine == "sqlite":
         return lambda: 0.0
