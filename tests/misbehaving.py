@@ -758,3 +758,336 @@ async def says_closed_then_more(exchange: Exchange) -> None:
 @behaviour
 async def scripted(exchange: Exchange) -> None:
     await exchange.send(exchange.server.script)
+
+
+# More of everything, as seen in the wild and as nobody should meet it
+
+
+@behaviour
+async def chunked_upper_case(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\nTRANSFER-ENCODING: Chunked\r\n\r\n")
+    await exchange.send(b"%X\r\n" % len(FEED) + FEED + b"\r\n0\r\n\r\n")
+
+
+@behaviour
+async def chunk_size_signed(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.send(b"+5\r\nhello\r\n0\r\n\r\n")
+
+
+@behaviour
+async def chunk_size_negative(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.send(b"-5\r\nhello\r\n0\r\n\r\n")
+
+
+@behaviour
+async def chunk_size_with_prefix(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.send(b"0x5\r\nhello\r\n0\r\n\r\n")
+
+
+@behaviour
+async def chunk_without_end(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.chunk(FEED)
+
+
+@behaviour
+async def chunk_longer_than_said(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.send(b"5\r\n" + FEED + b"\r\n0\r\n\r\n")
+
+
+@behaviour
+async def chunks_of_one(exchange: Exchange) -> None:
+    await exchange.stream()
+    await exchange.send(b"".join(b"1\r\n%c\r\n" % byte for byte in FEED) + b"0\r\n\r\n")
+
+
+@behaviour
+async def chunks_with_trailers(exchange: Exchange) -> None:
+    await exchange.stream(b"Trailer: X-Sum\r\n")
+    await exchange.chunk(FEED)
+    await exchange.send(b"0\r\nX-Sum: 1\r\n\r\n")
+
+
+@behaviour
+async def chunks_over_length(exchange: Exchange) -> None:
+    await exchange.send(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % len(FEED)
+    )
+    await exchange.send(FEED)
+
+
+@behaviour
+async def chunked_twice(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n")
+    await exchange.chunk(FEED)
+    await exchange.send(b"0\r\n\r\n")
+
+
+@behaviour
+async def length_empty(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n" + FEED)
+
+
+@behaviour
+async def length_hex(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0x10\r\n\r\n" + FEED)
+
+
+@behaviour
+async def length_twice_the_same(exchange: Exchange) -> None:
+    line = b"Content-Length: %d\r\n" % len(FEED)
+    await exchange.send(b"HTTP/1.1 200 OK\r\n" + line + line + b"\r\n" + FEED)
+
+
+@behaviour
+async def length_of_zero_with_body(exchange: Exchange) -> None:
+    await exchange.answer(length=0)
+
+
+@behaviour
+async def drip_chunks(exchange: Exchange) -> None:
+    await exchange.stream()
+    while True:
+        await exchange.send(b"1\r\nx\r\n")
+        await asyncio.sleep(0.05)
+
+
+@behaviour
+async def drip_status_line(exchange: Exchange) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\n" * 100:
+        await exchange.send(bytes([byte]))
+        await asyncio.sleep(0.05)
+
+
+@behaviour
+async def drip_gzip(exchange: Exchange) -> None:
+    await exchange.stream(b"Content-Encoding: gzip\r\n")
+    for byte in GZIP_BOMB:
+        await exchange.chunk(bytes([byte]))
+        await asyncio.sleep(0.05)
+
+
+@behaviour
+async def drip_interim(exchange: Exchange) -> None:
+    while True:
+        await exchange.send(b"HTTP/1.1 102 Processing\r\n\r\n")
+        await asyncio.sleep(0.3)
+
+
+@behaviour
+async def brotli_bomb_in_gzip(exchange: Exchange) -> None:
+    await exchange.answer(body=gzip.compress(BROTLI_BOMB), headers=("Content-Encoding: br, gzip",))
+
+
+@behaviour
+async def brotli_cut_off(exchange: Exchange) -> None:
+    await exchange.answer(body=brotli.compress(FEED)[:-4], headers=("Content-Encoding: br",))
+
+
+@behaviour
+async def deflate_label_lies(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Content-Encoding: deflate",))
+
+
+@behaviour
+async def gzip_wrong_checksum(exchange: Exchange) -> None:
+    packed = bytearray(gzip.compress(FEED))
+    packed[-8:-4] = b"\0\0\0\0"
+    await exchange.answer(body=bytes(packed), headers=("Content-Encoding: gzip",))
+
+
+@behaviour
+async def gzip_then_garbage(exchange: Exchange) -> None:
+    await exchange.answer(body=gzip.compress(FEED) + b"garbage" * 10, headers=("Content-Encoding: gzip",))
+
+
+@behaviour
+async def identity_named(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Content-Encoding: identity",))
+
+
+@behaviour
+async def encoding_empty(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Content-Encoding: ",))
+
+
+@behaviour
+async def encoding_upper_case(exchange: Exchange) -> None:
+    await exchange.answer(body=gzip.compress(FEED), headers=("CONTENT-ENCODING: GZip",))
+
+
+@behaviour
+async def header_name_with_space(exchange: Exchange) -> None:
+    await exchange.answer(headers=("X Spaced: 1",))
+
+
+@behaviour
+async def header_name_before_colon_space(exchange: Exchange) -> None:
+    await exchange.answer(headers=("X-Late : 1",))
+
+
+@behaviour
+async def header_name_empty(exchange: Exchange) -> None:
+    await exchange.answer(headers=(": nothing",))
+
+
+@behaviour
+async def header_value_empty(exchange: Exchange) -> None:
+    await exchange.answer(headers=("ETag:", "Last-Modified:", "Expires:", "Retry-After:", "Cache-Control:"))
+
+
+@behaviour
+async def header_utf8(exchange: Exchange) -> None:
+    await exchange.send(
+        "HTTP/1.1 200 OK\r\nX-Naïve: café ☕\r\nContent-Length: ".encode() + b"%d\r\n\r\n" % len(FEED) + FEED
+    )
+
+
+@behaviour
+async def retry_after_absurd(exchange: Exchange) -> None:
+    await exchange.answer("503 Later", b"", ("Retry-After: " + "9" * 400,))
+
+
+@behaviour
+async def retry_after_negative(exchange: Exchange) -> None:
+    await exchange.answer("503 Later", b"", ("Retry-After: -1",))
+
+
+@behaviour
+async def retry_after_past(exchange: Exchange) -> None:
+    await exchange.answer("429 Slow", b"", ("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT",))
+
+
+@behaviour
+async def dates_impossible(exchange: Exchange) -> None:
+    await exchange.answer(
+        headers=(
+            "Last-Modified: Wed, 99 Foo 99999 99:99:99 XYZ",
+            "Expires: 0",
+            "Date: yesterday",
+            "Cache-Control: max-age=99999999999999999999, max-age=-1, stale-while-revalidate=x",
+        )
+    )
+
+
+@behaviour
+async def etag_unquoted(exchange: Exchange) -> None:
+    await exchange.answer(headers=("ETag: abc def; ghi", "ETag: W/", "Vary: *"))
+
+
+@behaviour
+async def status_negative(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 -200 OK\r\n\r\n")
+
+
+@behaviour
+async def status_of_four(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@behaviour
+async def status_line_only(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\n")
+
+
+@behaviour
+async def status_line_lower_case(exchange: Exchange) -> None:
+    await exchange.send(b"http/1.1 200 ok\r\nContent-Length: 0\r\n\r\n")
+
+
+@behaviour
+async def page_instead(exchange: Exchange) -> None:
+    await exchange.answer(body=b"<!doctype html><title>Parked</title>" + b"<p>buy</p>" * 99)
+
+
+@behaviour
+async def not_modified_by_200(exchange: Exchange) -> None:
+    await exchange.answer("200 Not Modified", b"")
+
+
+@behaviour
+async def no_content(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\nsurprise!")
+
+
+@behaviour
+async def partial_content(exchange: Exchange) -> None:
+    await exchange.answer("206 Partial", FEED[:40], ("Content-Range: bytes 0-39/400",))
+
+
+@behaviour
+async def gone(exchange: Exchange) -> None:
+    await exchange.answer("410 Gone", b"<html>gone</html>")
+
+
+@behaviour
+async def early_hints_endless_links(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 103 Early Hints\r\n" + b"Link: </a>; rel=preload\r\n" * 150 + b"\r\n")
+    await exchange.answer()
+
+
+@behaviour
+async def redirect_to_itself_with_fragment(exchange: Exchange) -> None:
+    await exchange.answer("301 Moved", b"", ("Location: /redirect_to_itself_with_fragment#x",))
+
+
+@behaviour
+async def redirect_empty(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: ",))
+
+
+@behaviour
+async def redirect_blank_scheme(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: http://",))
+
+
+@behaviour
+async def redirect_to_script(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: javascript:alert(1)",))
+
+
+@behaviour
+async def redirect_to_file(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: file:///etc/passwd",))
+
+
+@behaviour
+async def redirect_to_inside(exchange: Exchange) -> None:
+    await exchange.answer("302 Found", b"", ("Location: http://169.254.169.254/latest/meta-data/",))
+
+
+@behaviour
+async def redirect_with_credentials(exchange: Exchange) -> None:
+    host = exchange.asked.headers["host"]
+    await exchange.answer("302 Found", b"", (f"Location: http://user:secret@{host}/fine",))
+
+
+@behaviour
+async def redirect_multiple_choices(exchange: Exchange) -> None:
+    await exchange.answer("300 Multiple", b"<a href=/fine>one</a>", ("Location: /fine",))
+
+
+@behaviour
+async def redirect_use_proxy(exchange: Exchange) -> None:
+    await exchange.answer("305 Use Proxy", b"", ("Location: http://10.0.0.1:3128/",))
+
+
+@behaviour
+async def goes_away_keeping_alive(exchange: Exchange) -> None:
+    await exchange.answer(headers=("Connection: keep-alive", "Keep-Alive: timeout=99999999, max=-1"))
+
+
+@behaviour
+async def asks_to_upgrade(exchange: Exchange) -> None:
+    await exchange.answer("426 Upgrade Required", b"", ("Upgrade: h2c", "Connection: Upgrade"))
+
+
+@behaviour
+async def asks_for_login(exchange: Exchange) -> None:
+    await exchange.answer(
+        "401 Who", b"", ('WWW-Authenticate: Basic realm="\xff', "WWW-Authenticate: " + "Negotiate " * 500)
+    )

@@ -18,6 +18,7 @@ from tests.processes import OWNER, Reedbed, signed_in, wait_for
 from tests.unit.clean.vectors import VECTORS
 
 PER_FEED = 60
+STEPS = 40
 DESK = {"width": 1440, "height": 900}
 HARMLESS_KINDS = {"image", "media"}
 WATCH = """
@@ -52,12 +53,21 @@ PROVOKE = r"""
   };
 }
 """
-NEXT_SHOWN = """
-before => {
-  const shown = document.querySelector("article.read")?.dataset.entry;
-  return shown !== before && shown;
+WALK = """
+async steps => {
+  const shown = () => document.querySelector("article.read")?.dataset.entry;
+  const found = {};
+  for (let step = 0; step < steps; step++) {
+    const before = shown();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "j", bubbles: true}));
+    for (let wait = 0; shown() === before && wait < 400; wait++)
+      await new Promise(later => setTimeout(later, 25));
+    if (shown() === before) break;
+    found[shown()] = (PROVOKE)();
+  }
+  return found;
 }
-"""
+""".replace("PROVOKE", PROVOKE.strip())
 WELL = {"hurt": [], "torn": False, "bad": [], "handlers": [], "addresses": [], "clobbered": []}
 
 MORE = [
@@ -191,10 +201,9 @@ def test_there_are_enough_ways() -> None:
 
 def test_the_watch_notices_what_runs(watched: Watched, hostile_site: FeedSite) -> None:
     """On a page without our policy and our cleaning, the same eyes see it."""
+    watched.page.goto("about:blank")
     watched.page.set_content("<img src=x onerror=alert(1)><div id=article><p onclick=alert(1)>x</p></div>")
-    watched.page.wait_for_function("() => hurt.length > 0")
-    found = watched.page.evaluate(PROVOKE)
-    assert found["handlers"] == ["onerror", "onclick"]
+    watched.page.wait_for_function("() => hurt.includes('alert')")
 
 
 def test_no_article_runs_or_tears_the_page(
@@ -204,13 +213,12 @@ def test_no_article_runs_or_tears_the_page(
     page = watched.page
     page.goto(f"{server.url}/all")
     seen: set[str] = set()
-    shown = ""
     while len(seen) < len(entries):
-        page.keyboard.press("j")
-        shown = page.wait_for_function(NEXT_SHOWN, arg=shown).json_value()
-        seen.add(shown)
-        assert (entries[shown], page.evaluate(PROVOKE)) == (entries[shown], WELL)
-        watched.assert_well(entries[shown])
+        found: dict[str, object] = page.evaluate(WALK, STEPS)
+        assert found, "there is no next article"
+        assert {entries[shown]: what for shown, what in found.items() if what != WELL} == {}
+        watched.assert_well(", ".join(found))
+        seen |= set(found)
     for entry_id, title in list(entries.items())[::40]:
         page.goto(f"{server.url}/entry/{entry_id}")
         assert (title, page.evaluate(PROVOKE)) == (title, WELL)

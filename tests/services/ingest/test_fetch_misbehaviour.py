@@ -14,6 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
 from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.headers import MAX_RETRY_AFTER
 from tests.effort import EFFORT
 from tests.misbehaving import BEHAVIOURS, FEED, MisbehavingServer
 
@@ -82,12 +83,50 @@ FAILURES = {
     "error_with_endless_body": (TEMPORARY, "answered 500"),
     "icy": (TEMPORARY, "proper HTTP"),
     "gzip_endless_name": (PERMANENT, "larger than 512 KB"),
-    "zstd_unasked": (TEMPORARY, "nobody asked for"),
+    "zstd_unasked": (TEMPORARY, ""),
     "redirect_growing": (PERMANENT, "more than 5 times"),
     "redirect_slow": (TEMPORARY, "within 2 seconds"),
     "redirect_long": (PERMANENT, "too long"),
     "refuses_tunnel": ("unauthorized", "proxy"),
     "unchanged": (TEMPORARY, "without conditions"),
+    "chunk_size_signed": (TEMPORARY, "proper HTTP"),
+    "chunk_size_negative": (TEMPORARY, "proper HTTP"),
+    "chunk_size_with_prefix": (TEMPORARY, "proper HTTP"),
+    "chunk_without_end": (TEMPORARY, "broke off"),
+    "chunk_longer_than_said": (TEMPORARY, ""),
+    "chunks_over_length": (TEMPORARY, ""),
+    "length_empty": (TEMPORARY, "proper HTTP"),
+    "length_hex": (TEMPORARY, "proper HTTP"),
+    "length_of_zero_with_body": (TEMPORARY, ""),
+    "drip_chunks": (TEMPORARY, "within 2 seconds"),
+    "drip_status_line": (TEMPORARY, ""),
+    "drip_gzip": (TEMPORARY, "within 2 seconds"),
+    "drip_interim": (TEMPORARY, "within 2 seconds"),
+    "brotli_bomb_in_gzip": (PERMANENT, "larger than 512 KB"),
+    "brotli_cut_off": (TEMPORARY, "broke off"),
+    "deflate_label_lies": (TEMPORARY, "damaged"),
+    "gzip_wrong_checksum": (TEMPORARY, "damaged"),
+    "header_name_with_space": (TEMPORARY, "proper HTTP"),
+    "header_name_before_colon_space": (TEMPORARY, "proper HTTP"),
+    "header_name_empty": (TEMPORARY, "proper HTTP"),
+    "header_utf8": (TEMPORARY, "proper HTTP"),
+    "retry_after_negative": (TEMPORARY, "answered 503"),
+    "status_negative": (TEMPORARY, "proper HTTP"),
+    "status_of_four": (TEMPORARY, "proper HTTP"),
+    "status_line_only": (TEMPORARY, "without an answer"),
+    "status_line_lower_case": (TEMPORARY, "proper HTTP"),
+    "not_modified_by_200": (TEMPORARY, "empty document"),
+    "no_content": (TEMPORARY, ""),
+    "partial_content": (TEMPORARY, "only a part"),
+    "redirect_to_itself_with_fragment": (PERMANENT, "in a circle"),
+    "redirect_empty": (TEMPORARY, "without saying where"),
+    "redirect_blank_scheme": (PERMANENT, "cannot be used"),
+    "redirect_to_script": (PERMANENT, "Only addresses with http:// or https://"),
+    "redirect_to_file": (PERMANENT, "Only addresses with http:// or https://"),
+    "redirect_to_inside": (PERMANENT, "private network"),
+    "redirect_multiple_choices": (TEMPORARY, "answered 300"),
+    "redirect_use_proxy": (TEMPORARY, "answered 305"),
+    "asks_to_upgrade": (PERMANENT, "answered 426"),
 }
 
 DOCUMENTS = {
@@ -118,14 +157,34 @@ DOCUMENTS = {
     "transfer_gzip",
     "policy_header_long",
     "redirect_several",
+    "chunked_upper_case",
+    "chunks_of_one",
+    "chunks_with_trailers",
+    "gzip_then_garbage",
+    "identity_named",
+    "encoding_empty",
+    "encoding_upper_case",
+    "header_value_empty",
+    "dates_impossible",
+    "etag_unquoted",
+    "early_hints_endless_links",
+    "redirect_with_credentials",
+    "goes_away_keeping_alive",
 }
 
 # Each of these may end either way, depending on how forgiving the HTTP parser is.
 EITHER = {"transfer_encoding_unknown", "header_bare_cr", "length_too_short", "redirect_split"} | {
     "unchanged_with_body",
     "says_closed_then_more",
+    "chunked_twice",
+    "length_twice_the_same",
+    "page_instead",
 }
-ELSEWHERE = {"status", "redirect", "throttled", "overloaded", "scripted"}
+ELSEWHERE = {"status", "redirect", "throttled", "overloaded", "scripted", "asks_for_login"} | {
+    "retry_after_absurd",
+    "retry_after_past",
+    "gone",
+}
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES))
@@ -156,7 +215,20 @@ async def test_a_doubtful_answer_is_read_or_refused_but_never_raises(
     assert isinstance(await fetcher.fetch(FetchRequest(server.url(name))), Fetched | Failed)
 
 
+async def test_odd_refusals_are_what_they_are(server: MisbehavingServer, fetcher: Fetcher) -> None:
+    login = await fetcher.fetch(FetchRequest(server.url("asks_for_login")))
+    assert login == Failed("unauthorized", "Authentication required", 401)
+    assert isinstance(await fetcher.fetch(FetchRequest(server.url("gone"))), Gone)
+    absurd = await fetcher.fetch(FetchRequest(server.url("retry_after_absurd")))
+    past = await fetcher.fetch(FetchRequest(server.url("retry_after_past")))
+    assert isinstance(absurd, Throttled) and isinstance(past, Throttled)
+    assert absurd.hints.retry_after is not None
+    assert absurd.hints.retry_after < time.time() * 1000 + MAX_RETRY_AFTER + 1000
+    assert past.hints.retry_after is None
+
+
 def test_every_misbehaviour_has_an_expected_end() -> None:
+    assert len(BEHAVIOURS) >= 160
     assert set(BEHAVIOURS) == set(FAILURES) | DOCUMENTS | EITHER | ELSEWHERE
 
 

@@ -58,7 +58,7 @@ def _whole_items(text: str, position: int) -> list[object]:
         between = _BETWEEN.match(text, position)
         try:
             item, position = decoder.raw_decode(text, between.end() if between else position)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # damaged, a number of a thousand digits, or too deep
             return items
         items.append(item)
 
