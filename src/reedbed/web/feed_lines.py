@@ -60,6 +60,8 @@ class LineMaker:
         if not one.feed.enabled:
             why = translate("The operator of this server has turned this feed off.")
             return _Standing("waiting", translate("Turned off"), why)
+        if one.feed.kind == "mail":
+            return self._by_mail(one)
         if one.paused:
             why = translate("You have paused it. Nothing new comes until you go on.")
             return _Standing("waiting", translate("Paused"), why)
@@ -74,6 +76,16 @@ class LineMaker:
                 return self._locked(one)
             case _:
                 return self._failing(one)
+
+    def _by_mail(self, one: Subscription) -> _Standing:
+        at = one.feed.state.last_changed_at
+        why = translate("By mail.")
+        if at is not None:
+            why = f"{why} {translate('The last %(when)s.', when=ago(at, self._now))}"
+        newsletters = "/settings/newsletters"
+        return _Standing(
+            "good", translate("Working"), why, newsletters, translate("Newsletters"), by_link=True
+        )
 
     def _stopped(self, one: Subscription) -> _Standing:
         state = one.feed.state

@@ -14,13 +14,14 @@ from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, Subscript
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub_standing import ShownHub, hub_standing
-from reedbed.store import feed_status, folders, subscriptions
+from reedbed.store import feed_status, folders, newsletters, subscriptions
 from reedbed.store.database import Tx
 from reedbed.web.feed_framing import feed_framing
 from reedbed.web.feed_lines import LineMaker
 from reedbed.web.hub_lines import hub_facts
 from reedbed.web.keep_choices import keep_choices
 from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.newsletter_marks import sender_facts
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
@@ -112,6 +113,7 @@ def edit_form(
         notify=one.notify,
         keep=keep_choices(one.keep),
         facts=_facts(request, runtime, one, hub),
+        by_mail=one.feed.kind == "mail",
     )
 
 
@@ -121,9 +123,12 @@ async def read_edit(
     async with runtime.db.read() as tx:
         one = await subscriptions.get(tx, user_id, subscription_id)
         rows = await folders.of_user(tx, user_id)
+        sender = await newsletters.sender_of_feed(tx, user_id, one.feed.id) if one else None
     if one is None:
         return None
     form = edit_form(request, runtime, one, rows, await hub_standing(runtime, one.feed.id))
+    if sender is not None:
+        return replace(form, facts=(*sender_facts(sender), *form.facts))
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         return form

@@ -18,6 +18,7 @@ from reedbed.store.tags import names as tag_names
 from reedbed.web.articles import build_article
 from reedbed.web.framing_views import list_framing, with_framing
 from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.newsletter_marks import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, look_of, page, see_other
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
@@ -93,6 +94,7 @@ async def _show(visit: Visit, tx: Tx, place: Place) -> Response:
         return await visit.show_list(place.title, await _list(visit, tx, place, count=None))
     sidebar = await visit.sidebar(tx, place.address)
     listed = await _list(visit, tx, place, count=_count(place, sidebar))
+    listed = await with_confirmations(visit.runtime, tx, visit.user_id, place.query.view, listed)
     article = None if visit.entry_id is None else await _article(visit, tx, place, visit.entry_id)
     return await visit.show_page(place.title, listed, article, sidebar)
 
@@ -179,6 +181,7 @@ async def read_article(
         show_full=show_full,
         full_failed=full_failed,
     )
+    article = await with_mail(tx, user_id, article, entry)
     address = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
     return await with_framing(request, runtime, tx, article, entry.row, address)
 

@@ -40,6 +40,7 @@ def _titles() -> dict[str, str]:
         "account": translate("Account"),
         "devices": translate("Devices and apps"),
         "notifications": translate("Notifications"),
+        "newsletters": translate("Newsletters"),
         "tokens": translate("API tokens"),
         "published": translate("Published feeds"),
         "webhooks": translate("Webhooks"),

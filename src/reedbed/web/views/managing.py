@@ -165,6 +165,8 @@ class FeedEdit:
     keep: KeepChoices = field(default_factory=KeepChoices)
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFraming | None = None
+    by_mail: bool = False
+    """A newsletter: it has no address to look at."""
     errors: FeedForm = field(default_factory=FeedForm)
 
 

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from reedbed.web.views.frame import Choice, Count, FeedMark, HiddenField, Moment
 from reedbed.web.views.framing import FramingBlock, Neutral, Reeds
+from reedbed.web.views.newsletters import Confirm, MailFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class EntryList:
     hidden: int = 0
     """Entries of this part of the list that are left out, because the user hides what is so loud."""
     hidden_url: str = ""
+    confirmations: tuple[Confirm, ...] = ()
+    """Mails above the list that wait for a click."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ class Article:
     wordings: tuple[Choice, ...] = ()
     """Original and neutral, each with its address; empty when there is no neutral wording."""
     alike: Alike | None = None
+    mail: MailFacts | None = None
     full: FullText | None = None
     enclosures: tuple[Enclosure, ...] = ()
     versions: int = 0

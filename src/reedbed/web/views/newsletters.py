@@ -1,0 +1,82 @@
+"""Newsletters: their settings, the button of a confirmation, and what an article tells of its mail."""
+
+from dataclasses import dataclass, field
+
+from reedbed.web.views.frame import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLine:
+    id: int
+    name: str
+    address: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class SenderLine:
+    id: int
+    name: str
+    address: str
+    facts: str
+    url: str = ""
+    """Where its mails are read; empty: there are none."""
+    blocked: bool = False
+    left: bool = False
+    leaving: str = ""
+    leave_page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxLine:
+    id: int
+    name: str
+    facts: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """A mail that waits for a click; `url` leads out of the page."""
+
+    entry_id: int
+    title: str
+    sender: str
+    url: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxForm:
+    host: str = ""
+    port: str = "993"
+    username: str = ""
+    folder: str = "INBOX"
+    securities: tuple[Choice, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewslettersSettings:
+    domain: str
+    """Empty: there are no addresses here."""
+    addresses: tuple[AddressLine, ...]
+    senders: tuple[SenderLine, ...]
+    mailboxes: tuple[MailboxLine, ...]
+    confirmations: tuple[Confirm, ...]
+    name: str = ""
+    name_error: str = ""
+    blocked: str = ""
+    blocked_error: str = ""
+    mailbox: MailboxForm = field(default_factory=MailboxForm)
+
+
+@dataclass(frozen=True, slots=True)
+class MailFacts:
+    """Above an article that came by mail."""
+
+    address: str
+    verdict: str
+    """What the receiving server found out about the sender; empty: nothing is known."""
+    trusted: bool = False
+    confirm: Confirm | None = None
