@@ -37,7 +37,8 @@ class Bookmark:
 class Snapshot:
     """What of an entry is kept."""
 
-    entry_id: int
+    entry_id: int | None
+    """None: it was kept elsewhere, and its address is known."""
     url: str | None
     title: str
     content: str

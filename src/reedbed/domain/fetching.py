@@ -15,6 +15,8 @@ class FetchRequest:
     username: str | None = None
     password: str | None = None
     accept: str | None = None
+    token: tuple[str, str] | None = None
+    """A header that opens the door, and what it says; only for the origin of the address."""
     max_bytes: int | None = None
     """After decompression; None takes the fetcher's own limit."""
 

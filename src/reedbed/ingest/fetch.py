@@ -218,6 +218,7 @@ class Fetcher:
             "If-None-Match": request.etag,
             "If-Modified-Since": request.last_modified,
             "Authorization": trail.credentials(target),
+            **trail.token(target),
         }
         return self._usual_headers | {name: value for name, value in wanted.items() if is_sendable(value)}
 
@@ -342,6 +343,13 @@ class _Trail:
         username = self.request.username or self.first.username
         password = self.request.password or self.first.password
         return basic_auth(username, password) if username or password else None
+
+    def token(self, target: Target) -> dict[str, str]:
+        """Like credentials, only for the origin it was given for."""
+        given = self.request.token
+        if given is None or self.first is None or target.origin != self.first.origin:
+            return {}
+        return {given[0]: given[1]}
 
     def out_of_time(self, seconds: float) -> Failed:
         if self.status is not None and self.status < 300:

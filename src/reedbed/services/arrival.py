@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from reedbed.domain.retention import removed_keys
 from reedbed.domain.times import Instant
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
 from reedbed.services.rule_arrival import NOTHING, Forecast
-from reedbed.store import full_articles, jobs, rules, unread
+from reedbed.store import full_articles, imported, jobs, rules, unread
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import NewEntry
@@ -24,7 +25,8 @@ async def decide_on_arrival(
     """Called in the transaction that stored the entries, before anybody sees them; the users reached."""
     verdicts = forecast.verdicts_on(stored)
     news = [NewEntry(entry_id, row.sort_at) for entry_id, row in stored]
-    reached = await unread.fan_out(tx, feed_id, news, silent=_silent(verdicts))
+    silent = await _read_elsewhere(tx, feed_id, stored, _silent(verdicts))
+    reached = await unread.fan_out(tx, feed_id, news, silent=silent)
     # Whoever left since the rules were asked is not reached, and nothing of theirs is written.
     heeded = [verdict for verdict in verdicts if verdict.user_id in reached]
     if heeded:
@@ -45,7 +47,21 @@ async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> N
         await jobs.add(tx, RULES_JOB, {"feed_id": feed_id}, now=now, user_id=user_id)
 
 
-def _silent(verdicts: Sequence[Verdict]) -> Mapping[int, set[int]]:
+async def _read_elsewhere(
+    tx: Tx, feed_id: int, stored: Sequence[tuple[int, EntryRow]], silent: dict[int, set[int]]
+) -> Mapping[int, set[int]]:
+    """With what those who came from another reader had read there."""
+    by_key = {
+        key: entry_id
+        for entry_id, row in stored
+        for key in removed_keys(row.guid, row.normalized_url, row.change_hash)
+    }
+    for user_id, key in await imported.take(tx, feed_id, list(by_key)):
+        silent.setdefault(user_id, set()).add(by_key[key])
+    return silent
+
+
+def _silent(verdicts: Sequence[Verdict]) -> dict[int, set[int]]:
     silent: dict[int, set[int]] = {}
     for verdict in verdicts:
         if verdict.effects.silent:

@@ -31,7 +31,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
     imported, skipped = 0, 0
     problems: list[ImportProblem] = []
     for start in range(0, len(lines), LINES_AT_ONCE):
-        done = await _import_some(runtime, user_id, lines[start : start + LINES_AT_ONCE])
+        done = await follow_lines(runtime, user_id, lines[start : start + LINES_AT_ONCE])
         imported += done.imported
         skipped += done.skipped
         problems.extend(done.errors)
@@ -59,7 +59,8 @@ async def export_opml(runtime: Runtime, user_id: int) -> bytes:
     return write_opml(OpmlDocument("Reedbed subscriptions", outlines))
 
 
-async def _import_some(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
+async def follow_lines(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
+    """Follow these feeds in their folders, in one transaction."""
     imported, skipped = 0, 0
     problems: list[ImportProblem] = []
     async with runtime.db.write() as tx:

@@ -29,7 +29,17 @@ from reedbed.domain.times import DAY, SECOND, Millis
 from reedbed.ingest.text import clean_text
 from reedbed.services.announcing import announce_counts
 from reedbed.services.runtime import Runtime
-from reedbed.store import app_settings, cleanups, leftovers, removed, retention, search, status, sweeping
+from reedbed.store import (
+    app_settings,
+    cleanups,
+    imported,
+    leftovers,
+    removed,
+    retention,
+    search,
+    status,
+    sweeping,
+)
 from reedbed.store.cleanups import Cleanup
 from reedbed.store.retention import START, State
 from reedbed.store.search import texts
@@ -242,6 +252,7 @@ async def _drop_leftovers(run: _Run) -> None:
         await cleanups.forget(tx, now - LOGS_KEPT)
         await sweeping.drop_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
         await removed.forget_missed(tx, now - MISSED_FOR)
+        await imported.forget(tx, now - LOGS_KEPT)
     while True:
         async with runtime.db.write() as tx:
             if not await leftovers.drop_orphan_blobs(tx, now - DAY):

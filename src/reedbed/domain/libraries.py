@@ -1,0 +1,73 @@
+"""What a person brings along from another reader."""
+
+from dataclasses import dataclass, field
+
+from reedbed.domain.opml import ImportProblem
+from reedbed.domain.times import Instant
+
+MOST_FEEDS = 10_000
+MOST_KEPT = 20_000
+MOST_READS = 200_000
+READS_PER_FEED = 500
+"""As many as a feed's document may list; what it lists no more need not be known as read."""
+LONGEST_TEXT = 500_000
+MOST_TEXT = 100_000_000
+"""Characters of all kept entries together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFeed:
+    key: str
+    """How the other program calls it."""
+    url: str
+    title: str = ""
+    path: tuple[str, ...] = ()
+    """The folders it lies in, from the outside in."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEntry:
+    """Something that was kept."""
+
+    feed_key: str
+    feed_title: str
+    guid: str | None
+    url: str | None
+    title: str
+    content: str
+    """Not yet sanitised."""
+    author: str | None = None
+    published: Instant | None = None
+    starred: bool = True
+    bookmarked: bool = False
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMark:
+    feed_key: str
+    guid: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    source: str
+    """The name of the program it comes from."""
+    feeds: tuple[ForeignFeed, ...] = ()
+    kept: tuple[ForeignEntry, ...] = ()
+    reads: tuple[ReadMark, ...] = ()
+    """The newest first, of each feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryReport:
+    source: str
+    imported: int = 0
+    """Feeds."""
+    skipped: int = 0
+    errors: tuple[ImportProblem, ...] = field(default=())
+    starred: int = 0
+    tagged: int = 0
+    bookmarked: int = 0
+    read: int = 0
