@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.entry_json import EntryItem, entry_item
+from reedbed.api.framing import AnalysisOut, analysis_json
 from reedbed.domain.paging import Cursor, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.stories import Outlet, Source, Story, StoryLine
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -45,6 +46,7 @@ class OutletOut(EntryItem):
     feed_title: str
     first_seen_at: str
     only_here: list[str] = Field(description="Sentences that say what no other outlet says.")
+    analysis: AnalysisOut | None = Field(description="Neutral headline and scores, where a model read it.")
 
 
 class StoryOut(BaseModel):
@@ -178,4 +180,5 @@ def _outlet(outlet: Outlet) -> dict[str, Any]:
         "feed_title": outlet.feed,
         "first_seen_at": moment(outlet.row.fetched_at),
         "only_here": outlet.only_here,
+        "analysis": analysis_json(outlet.analysis) if outlet.analysis else None,
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reedbed.domain.entries import EntryRow
+from reedbed.domain.framing import Analysis
 from reedbed.domain.story_index import Headline, Placed, title_words
 from reedbed.domain.times import DAY, Instant
 
@@ -56,6 +57,7 @@ class Outlet:
     icon_id: int | None
     only_here: tuple[str, ...] = ()
     """Sentences that say what no other outlet says."""
+    analysis: Analysis | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from reedbed.domain.entries import Marked, Selection
 from reedbed.domain.errors import NotFound
 from reedbed.domain.stories import Outlet, Story, only_here
 from reedbed.ingest.text import clean_text
+from reedbed.services.framing import analyses_of
 from reedbed.services.marking import MOST_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.store import entry_texts, stories
@@ -27,11 +28,14 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
         now_id = await stories.find(tx, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
         compared = [one.row.id for one in together[:MOST_COMPARED]]
+        read = await analyses_of(tx, [one.row.id for one in together])
         words = await entry_texts.seen_by(tx, user_id, compared) if len(compared) > 1 else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
     said = await asyncio.to_thread(_only_here, words)
-    told = (replace(one, only_here=said.get(one.row.id, ())) for one in together)
+    told = (
+        replace(one, only_here=said.get(one.row.id, ()), analysis=read.get(one.row.id)) for one in together
+    )
     return Story(now_id, tuple(told), tuple(apart))
 
 

@@ -4,6 +4,7 @@ from datetime import tzinfo
 
 from reedbed.domain.stories import Outlet, Source, Story, StoryLine
 from reedbed.domain.times import Instant
+from reedbed.web.framing_views import framing_view
 from reedbed.web.moments import dated_moment, full_moment, short_moment
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import ngettext, translate
@@ -38,6 +39,7 @@ def story_page(story: Story, now: Instant, zone: tzinfo) -> StoryPage:
         outlets=tuple(_outlet(one, now, zone) for one in story.outlets),
         apart=tuple(_outlet(one, now, zone) for one in story.apart),
         unread=Count(story.unread),
+        compared=any(one.analysis for one in story.outlets),
     )
 
 
@@ -60,7 +62,7 @@ def _span(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
 
 
 def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
-    row = outlet.row
+    row, found = outlet.row, outlet.analysis
     return OutletView(
         entry_id=row.id,
         url=f"/entry/{row.id}",
@@ -72,6 +74,9 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
         first_seen=full_moment(row.fetched_at, now, zone),
         unread=not row.states.read,
         only_here=outlet.only_here,
+        neutral=found.title if found else "",
+        neutral_reason=found.title_reason if found else "",
+        framing=framing_view(found, "") if found else None,
     )
 
 
