@@ -30,7 +30,8 @@ from reedbed.store.dialect import among, larger
 from reedbed.store.fetch_state_rows import ABOUT_NAMES, STATE_NAMES, due_feed, state_params
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state as state
-from reedbed.store.tables import feeds, subscriptions, websub_subscriptions
+from reedbed.store.tables import feeds, subscriptions
+from reedbed.store.tables import websub_subscriptions as _push
 
 # A claim looks at this many times its limit, so that one host at the head does not hide the others.
 _LOOK_AHEAD = 4
@@ -82,14 +83,8 @@ _following = and_(
     subscriptions.c.unsubscribed_at.is_(None),
     subscriptions.c.paused == false(),
 )
-_push = (
-    select(
-        websub_subscriptions.c.feed_id,
-        websub_subscriptions.c.live_since,
-        websub_subscriptions.c.missed_in_row,
-    )
-    .where(websub_subscriptions.c.state == "active", websub_subscriptions.c.expires_at > bindparam("now"))
-    .subquery("push")
+_is_pushed = and_(
+    _push.c.feed_id == feeds.c.id, _push.c.state == "active", _push.c.expires_at > bindparam("now")
 )
 _DETAILS = Statement(
     select(
@@ -124,7 +119,7 @@ _DETAILS = Statement(
         ).label("eligible"),
     )
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-    .outerjoin(_push, _push.c.feed_id == feeds.c.id)
+    .outerjoin(_push, _is_pushed)
     .where(among(feeds.c.id, "ids"))
 )
 _REST = Statement(
