@@ -212,13 +212,12 @@ def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderLin
         facts.append(translate("the last %(when)s", when=ago(one.last_mail_at, now)))
     if one.refused:
         facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", one.refused))
-    if told := verdict_words(one.verdicts):
-        facts.append(told)
+    told = verdict_words(one.verdicts)
     return SenderLine(
         id=one.id,
         name=one.title,
         address=one.address if one.name else "",
-        facts=". ".join(facts),
+        facts=f"{', '.join(facts)}. {told}" if told else ", ".join(facts),
         url=f"/feed/{subscription_id}" if subscription_id else "",
         blocked=one.blocked_at is not None,
         left=one.left_at is not None,
