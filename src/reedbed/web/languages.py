@@ -4,7 +4,13 @@ import orjson
 from fastapi import Request
 
 from reedbed.domain.accounts import Caller
-from reedbed.web.templating import LANGUAGES
+from reedbed.http.caller import maybe_caller
+from reedbed.web.templating import LANGUAGES, speak
+
+
+async def choose_language(request: Request) -> None:
+    """Before anything is said: views are put into words before they are drawn."""
+    speak(language_of(request, await maybe_caller(request)))
 
 
 def language_of(request: Request, caller: Caller | None) -> str:

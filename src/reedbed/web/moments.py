@@ -9,13 +9,19 @@ from fastapi import Request
 from reedbed.domain.accounts import Caller
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, rfc3339, to_datetime
 from reedbed.services.preferences import preferences_of
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.templating import marked, ngettext, translate
 from reedbed.web.views.frame import Moment
 
 ZONE_COOKIE = "reedbed_zone"
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = (
+    *(marked("Jan"), marked("Feb"), marked("Mar"), marked("Apr"), marked("May"), marked("Jun")),
+    *(marked("Jul"), marked("Aug"), marked("Sep"), marked("Oct"), marked("Nov"), marked("Dec")),
+)
+_DAYS = (
+    *(marked("Mon"), marked("Tue"), marked("Wed"), marked("Thu"), marked("Fri"), marked("Sat")),
+    marked("Sun"),
+)
 
 
 def zone_of(request: Request) -> tzinfo:

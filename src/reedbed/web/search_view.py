@@ -127,7 +127,7 @@ async def _find(
             runtime, user_id, place.words, order=place.by, cursor=start, limit=PAGE_SIZE
         )
     except Invalid as error:
-        return NOTHING_FOUND, error.message
+        return NOTHING_FOUND, translate(error.message)
     return found, ""
 
 

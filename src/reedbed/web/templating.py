@@ -42,6 +42,7 @@ def environment() -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     loose: Any = environment  # the extension adds its methods at run time
+    loose.filters["said"] = translate
     loose.globals["asset"] = asset
     loose.globals["feed_line"] = _feed_line
     loose.globals["standing"] = _standing
@@ -78,7 +79,8 @@ def _catalogue(language: str) -> gettext.NullTranslations:
 
 
 def _gettext(message: str) -> str:
-    return _catalogue(_language.get()).gettext(message)
+    # An empty text would be answered with the head of the catalogue.
+    return message and _catalogue(_language.get()).gettext(message)
 
 
 def _ngettext(one: str, many: str, number: int) -> str:
@@ -88,6 +90,11 @@ def _ngettext(one: str, many: str, number: int) -> str:
 def translate(message: str, **values: object) -> str:
     """A text of ours in this request's language, as `_()` gives it in a template."""
     return _gettext(message) % values if values else _gettext(message)
+
+
+def marked(message: str) -> str:
+    """A text that is kept here and translated where it is shown."""
+    return message
 
 
 def ngettext(one: str, many: str, number: int) -> str:

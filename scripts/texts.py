@@ -1,0 +1,114 @@
+"""The texts of the page in other languages.
+
+    python scripts/texts.py            bring every catalogue up to date with the sources, tell what is missing
+    python scripts/texts.py --check    change nothing; exit code 1 when a text is missing
+
+A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
+The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, and from
+the errors that the floors below raise: what is raised as a plain string is shown translated.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po, write_po
+
+SOURCES = Path(__file__).parents[1] / "src" / "reedbed"
+WEB = SOURCES / "web"
+LOCALE = WEB / "locale"
+METHODS = [("templates/**.html", "jinja2"), ("**.py", "python")]
+OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.i18n", "trim_blocks": "true", "silent": "false"}}
+KEYWORDS = {"_": None, "gettext": None, "translate": None, "marked": None, "ngettext": (1, 2)}
+ERRORS = {
+    *("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"),
+    *("TooLarge", "Unavailable"),
+}
+FLOORS_WITH_ERRORS = ("domain", "services", "http", "web")
+
+
+def main() -> int:
+    extracted = extract()
+    missing = 0
+    for file in catalogues():
+        known = read(file)
+        if "--check" not in sys.argv:
+            known.update(extracted, no_fuzzy_matching=True)
+            known.obsolete.clear()
+            with file.open("wb") as out:
+                write_po(out, known, width=110, omit_header=False, include_lineno=False, sort_by_file=True)
+        untranslated = list(missing_in(known, extracted))
+        missing += len(untranslated)
+        print(f"{known.locale}: {len(extracted)} texts, {len(untranslated)} missing")
+        for text in untranslated:
+            print(f"  {text}")
+    return 1 if missing and "--check" in sys.argv else 0
+
+
+def extract() -> Catalog:
+    catalogue = Catalog(domain="reedbed", project="Reedbed", charset="utf-8")
+    found = extract_from_dir(WEB, METHODS, OPTIONS, keywords=KEYWORDS, strip_comment_tags=True)
+    for file, _, message, _, context in found:
+        catalogue.add(message, locations=[(f"web/{file}", 0)], context=context)
+    for file, message in _errors():
+        catalogue.add(message, locations=[(file, 0)])
+    return catalogue
+
+
+def catalogues() -> list[Path]:
+    return sorted(LOCALE.glob("*/LC_MESSAGES/reedbed.po"))
+
+
+def read(file: Path) -> Catalog:
+    with file.open("rb") as opened:
+        return read_po(opened, locale=file.parts[-3], domain="reedbed")
+
+
+def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
+    for message in extracted:
+        if not message.id:
+            continue
+        found = known.get(message.id)
+        strings = (
+            found.string if found and isinstance(found.string, tuple | list) else [found and found.string]
+        )
+        if found is None or found.fuzzy or not all(strings):
+            yield message.id if isinstance(message.id, str) else message.id[0]
+
+
+def _errors() -> Iterator[tuple[str, str]]:
+    for floor in FLOORS_WITH_ERRORS:
+        for file in sorted((SOURCES / floor).rglob("*.py")):
+            for message in _raised(ast.parse(file.read_text())):
+                yield str(file.relative_to(SOURCES)), message
+
+
+def _raised(module: ast.Module) -> Iterator[str]:
+    constants = {
+        target.id: node.value.value
+        for node in module.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
+    }
+    for node in ast.walk(module):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ERRORS
+            and node.args
+        ):
+            match node.args[0]:
+                case ast.Constant(value=str(text)):
+                    yield text
+                case ast.Name(id=name) if name in constants:
+                    yield constants[name]
+                case _:
+                    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())
