@@ -104,10 +104,16 @@ function noteUpdate(news) {
 }
 
 /** `{rule: {name}, entries: [{id, title}]}`: a rule of the reader's own has met something. */
-function noteNotice({ rule, entries }) {
-  if (!rule || !entries?.length) return;
-  const [{ id, title }] = entries;
-  showToast(`${rule.name}: ${title}`, { label: say("show"), act: () => location.assign(`/entry/${id}`) });
+function noteNotice(notice) {
+  const { event, rule, entries, target, webhook } = notice;
+  if (event === "shared") return showToast(say("shared", { name: target }));
+  if (event === "not_shared") return tell(notice.problem, "/settings/sharing");
+  if (webhook) return tell(say("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
+  if (rule && entries?.length) tell(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
+}
+
+function tell(words, where) {
+  showToast(words, { label: say("show"), act: () => location.assign(where) });
 }
 
 function noteProgress(progress) {
