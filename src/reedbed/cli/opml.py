@@ -29,7 +29,7 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> Non
     body = file.read()
 
     async def work(runtime: Runtime) -> int:
-        report = await import_opml(runtime, await _user_id(runtime, email), body)
+        report = await import_opml(runtime, await user_id_of(runtime, email), body)
         click.echo(f"{report.imported} followed, {report.skipped} were followed already.")
         for line in report.errors:
             click.echo(f"{line.title or line.url}: {line.message}", err=True)
@@ -47,12 +47,12 @@ def export_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> Non
     from reedbed.services.opml import export_opml
 
     async def work(runtime: Runtime) -> bytes:
-        return await export_opml(runtime, await _user_id(runtime, email))
+        return await export_opml(runtime, await user_id_of(runtime, email))
 
     file.write(with_runtime(work, data_dir))
 
 
-async def _user_id(runtime: Runtime, email: str | None) -> int:
+async def user_id_of(runtime: Runtime, email: str | None) -> int:
     from reedbed.store import users
 
     async with runtime.db.read() as tx:

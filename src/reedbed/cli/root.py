@@ -18,6 +18,7 @@ COMMANDS = {
     "parse": "reedbed.cli.parse:parse_command",
     "extract": "reedbed.cli.extract:extract_command",
     "opml": "reedbed.cli.opml:opml",
+    "import": "reedbed.cli.imports:import_command",
     "admin": "reedbed.cli.admin:admin",
 }
 

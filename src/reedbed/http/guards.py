@@ -15,6 +15,8 @@ from reedbed.http.handlers import ErrorPage, is_for_programs
 BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
 MAIL_LIMIT = 40_000_000
+LIBRARY_LIMIT = 200_000_000
+LIBRARY_DOORS = ("/import", "/api/v1/import")
 MAIL_DOORS = "/inbound/"
 FILE_DOORS = ("opml", "import", "/websub/")
 
@@ -147,4 +149,6 @@ async def _nothing_more() -> Message:
 def _limit_at(path: str) -> int:
     if path.startswith(MAIL_DOORS):
         return MAIL_LIMIT
+    if path in LIBRARY_DOORS:
+        return LIBRARY_LIMIT
     return OPML_LIMIT if any(word in path for word in FILE_DOORS) else BODY_LIMIT

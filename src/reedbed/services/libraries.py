@@ -104,7 +104,7 @@ class _Progress:
 
     async def add(self, count: int) -> None:
         self.done += count
-        data = {"what": "import", "done": min(self.done, self.total), "total": self.total}
+        data = {"what": "opml", "done": min(self.done, self.total), "total": self.total}
         await self.runtime.bus.publish(Hint("progress", user_id=self.user_id, data=data))
 
 

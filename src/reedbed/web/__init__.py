@@ -1,6 +1,6 @@
 """The page: server-rendered first, htmx after; every action is a plain form that works without a script."""
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from reedbed.web import (
     account_doors,
@@ -17,6 +17,7 @@ from reedbed.web import (
     framing,
     full_articles,
     highlights,
+    imports,
     marking,
     offline,
     operator,
@@ -28,8 +29,8 @@ from reedbed.web import (
     settings,
     settings_account,
     settings_apps,
-    settings_notifications,
     settings_newsletters,
+    settings_notifications,
     settings_published,
     settings_webhooks,
     sharing,
@@ -39,6 +40,7 @@ from reedbed.web import (
     summaries,
     versions,
 )
+from reedbed.web.languages import choose_language
 
 PARTS = (
     assets_out,
@@ -60,6 +62,7 @@ PARTS = (
     feed_changes,
     folders,
     opml,
+    imports,
     rules,
     searches,
     bookmarks,
@@ -81,5 +84,6 @@ PARTS = (
 
 def register(app: FastAPI) -> None:
     """Put the page's doors on the application."""
+    speaking = [Depends(choose_language)]
     for part in PARTS:
-        app.include_router(part.router)
+        app.include_router(part.router, dependencies=[] if part is assets_out else speaking)

@@ -1,0 +1,44 @@
+"""`reedbed import`: move in from another reader."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from reedbed.cli.opml import user_id_of
+from reedbed.cli.options import data_dir_option
+from reedbed.cli.working import with_runtime
+from reedbed.domain.errors import Invalid
+from reedbed.services.runtime import Runtime
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
+@click.option("--miniflux", "address", help="The address of a Miniflux to take everything from.")
+@click.option("--token", envvar="MINIFLUX_TOKEN", default="", help="Its API key; or set MINIFLUX_TOKEN.")
+@click.option("--user", "email", help="Whose; not needed while there is only one.")
+@data_dir_option
+def import_command(
+    file: Path | None, address: str | None, token: str, email: str | None, data_dir: Path | None
+) -> None:
+    """Bring in FILE: OPML, starred JSON, or the SQLite database of FreshRSS, Fusion or ReedMe."""
+    from reedbed.services.libraries import import_file, import_miniflux
+
+    async def work(runtime: Runtime) -> int:
+        user_id = await user_id_of(runtime, email)
+        if address:
+            report = await import_miniflux(runtime, user_id, address, token)
+        elif file is not None:
+            report = await import_file(runtime, user_id, file)
+        else:
+            raise Invalid("Name a file, or a Miniflux with --miniflux.")
+        click.echo(
+            f"From {report.source}: {report.imported} feeds followed, {report.skipped} were already, "
+            f"{report.starred} stars, {report.tagged} tagged, {report.bookmarked} bookmarks, "
+            f"{report.read} read marks."
+        )
+        for line in report.errors:
+            click.echo(f"{line.title or line.url}: {line.message}", err=True)
+        return len(report.errors)
+
+    sys.exit(1 if with_runtime(work, data_dir) else 0)
