@@ -35,8 +35,11 @@ async def _content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
 
 
 async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:
-    while some := await upload.read(CHUNK):
-        yield some
+    try:
+        while some := await upload.read(CHUNK):
+            yield some
+    finally:
+        await upload.close()
 
 
 async def _write(file: IO[bytes], chunks: AsyncIterator[bytes]) -> None:
