@@ -40,6 +40,7 @@ def story_page(story: Story, now: Instant, zone: tzinfo) -> StoryPage:
         apart=tuple(_outlet(one, now, zone) for one in story.apart),
         unread=Count(story.unread),
         compared=any(one.analysis for one in story.outlets),
+        told_apart=any(one.only_here for one in story.outlets),
     )
 
 
@@ -70,7 +71,7 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
         mark=feed_mark(outlet.feed, row.feed_id, icon_address(outlet.icon_id)),
         title=row.title or translate("Without a title"),
         language=row.language or "",
-        when=dated_moment(row.sort_at, now, zone),
+        when=full_moment(row.sort_at, now, zone),
         first_seen=full_moment(row.fetched_at, now, zone),
         unread=not row.states.read,
         only_here=outlet.only_here,

@@ -56,3 +56,5 @@ class StoryPage:
     unread: Count
     compared: bool = False
     """Some outlet has scores."""
+    told_apart: bool = False
+    """Some outlet says what no other says."""
