@@ -337,6 +337,49 @@ async def test_a_hub_that_ignores_goodbyes_is_forgotten_after_some(
     assert len(hub.asked) == 4
 
 
+@pytest.mark.parametrize("status", [307, 308, 301, 302])
+async def test_a_hub_that_has_moved_is_asked_there(
+    site: FeedSite, hub: Hub, pushed: Crawl, status: int
+) -> None:
+    site.publish("One")
+    old = site.put("/old-hub", "", status=status, headers={"Location": hub.url})
+    site.misbehave(headers={"Link": f'<{old}>; rel="hub"'})
+    await pushed.follow(site.feed_url())
+    await pushed.check()
+    await _tend(pushed, hub)
+    assert await _states(pushed) == ["active"]
+    assert site.seen_at("/old-hub")[0].method == "POST"
+
+
+async def test_a_hub_that_moves_for_ever_is_given_up(site: FeedSite, pushed: Crawl) -> None:
+    site.publish("One")
+    for number in range(6):
+        site.put(f"/hub{number}", "", status=307, headers={"Location": f"/hub{number + 1}"})
+    site.misbehave(headers={"Link": f'<{site.url}/hub0>; rel="hub"'})
+    await pushed.follow(site.feed_url())
+    await pushed.check()
+    await tend_hubs(pushed.runtime)
+    assert await pushed.column("SELECT last_error FROM websub_subscriptions") == [
+        "The hub redirects more than 3 times."
+    ]
+    assert site.seen_at("/hub5") == []
+
+
+async def test_a_hub_named_in_the_feed_itself_is_found(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+    topic = f"{site.url}/own.xml"
+    site.put(
+        "/own.xml",
+        '<feed xmlns="http://www.w3.org/2005/Atom"><title>Own</title><id>x</id>'
+        f'<link rel="hub" href="{hub.url}"/><link rel="self" href="{topic}?v=1"/></feed>',
+        content_type="application/atom+xml",
+    )
+    await pushed.follow(topic)
+    await pushed.check()
+    await _tend(pushed, hub)
+    assert hub.asked[0]["hub.topic"] == f"{topic}?v=1"
+    assert await _states(pushed) == ["active"]
+
+
 async def test_a_feed_that_changes_its_hub_moves_there(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
     feed_id = await _subscribed(site, hub, pushed)
     async with Hub() as other:
@@ -460,7 +503,7 @@ async def _states(crawl: Crawl) -> list[str]:
     return await crawl.column("SELECT state FROM websub_subscriptions")
 
 
-async def _until(true, seconds: float = 5) -> None:
+async def _until(true, seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110  what is waited for happens elsewhere
             await asyncio.sleep(0.02)

@@ -95,6 +95,8 @@ class Answer:
 
     status: int
     body: bytes = b""
+    location: str | None = None
+    """Where it sends us instead, whole."""
 
 
 Outcome = Fetched | NotModified | Gone | Throttled | Failed

@@ -208,7 +208,10 @@ class Fetcher:
         async with self._open_session().post(
             target.url, data=body, headers={**known, **headers}, allow_redirects=False
         ) as response:
-            return Answer(response.status, await _beginning(response, trail.limit))
+            onward = trail.redirect(response) if response.status in _REDIRECTS else None
+            beyond = parse_target(onward, target.href) if isinstance(onward, str) else None
+            place = beyond.href if isinstance(beyond, Target) else None
+            return Answer(response.status, await _beginning(response, trail.limit), place)
 
     def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
         request = trail.request

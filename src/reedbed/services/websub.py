@@ -28,6 +28,7 @@ log = structlog.get_logger()
 
 AT_A_TIME = 200
 AT_ONCE = 8
+MOST_MOVES = 4
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "*/*"}
 UNVERIFIED = "The hub took the request and never confirmed it."
 
@@ -88,12 +89,26 @@ async def _ask(runtime: Runtime, one: HubSubscription) -> None:
         await websub.ask(tx, one.id, mode, now, PATIENCE)
         if not one.is_live(now):
             await poll_again(tx, [one.feed_id], now)
-    answer = await runtime.fetcher.post(one.hub_url, _form(runtime, one, mode), FORM)
-    if not isinstance(answer, Failed) and 200 <= answer < 300:
+    error = await _send(runtime, one.hub_url, _form(runtime, one, mode))
+    if error is None:
         log.info("hub asked", feed=one.feed_id, hub=one.hub_url, mode=mode)
-        return
-    error = answer.message if isinstance(answer, Failed) else f"The hub answered {answer}."
-    await _note_failure(runtime, one, error, attempts=one.attempts + 1)
+    else:
+        await _note_failure(runtime, one, error, attempts=one.attempts + 1)
+
+
+async def _send(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
+    """What went wrong, or None. A hub that has moved is asked where it says it is, though not in the open."""
+    place = hub_url
+    for _ in range(MOST_MOVES):
+        answer = await runtime.fetcher.exchange(place, form, FORM, most=0)
+        if isinstance(answer, Failed):
+            return answer.message
+        if 200 <= answer.status < 300:
+            return None
+        if answer.location is None or (place.startswith("https:") and answer.location.startswith("http:")):
+            return f"The hub answered {answer.status}."
+        place = answer.location
+    return f"The hub redirects more than {MOST_MOVES - 1} times."
 
 
 async def _is_over(runtime: Runtime, one: HubSubscription) -> bool:

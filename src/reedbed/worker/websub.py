@@ -17,7 +17,7 @@ log = structlog.get_logger()
 LOOK_SECONDS = 5.0
 AGAIN_SECONDS = 0.1
 AFTER_TROUBLE = 2.0
-TEND_SECONDS = 20.0
+TEND_SECONDS = 30.0
 
 
 async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
