@@ -46,5 +46,5 @@ async def test_the_page_brings_a_file_in_and_reports(by_cookie: SignIn) -> None:
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.text
     nowhere = await page.post("/import/miniflux", data={"url": "http://127.0.0.1:9", "token": "t"})
-    assert nowhere.status_code == 503
+    assert nowhere.status_code == 400
     assert "could not be asked" in nowhere.text

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.errors import Invalid, Unavailable
+from reedbed.domain.errors import Invalid
 from reedbed.services.libraries import import_file, import_miniflux
 from reedbed.store import entry_lists
 from tests.crawling import Crawl, crawl_on
@@ -216,7 +216,11 @@ async def miniflux(site: FeedSite) -> AsyncIterator[str]:
     article = f"{site.url}/main/main-1"
     read = {"id": 1, "feed_id": 5, "title": "One", "url": article, "status": "read"}
     starred = {
-        "id": 2, "feed_id": 5, "title": "Kept", "url": "https://x.org/kept", "content": "<p>x</p>",
+        "id": 2,
+        "feed_id": 5,
+        "title": "Kept",
+        "url": "https://x.org/kept",
+        "content": "<p>x</p>",
         "published_at": "2026-01-02T03:04:05Z",
     }
 
@@ -260,9 +264,9 @@ async def test_miniflux_that_refuses_or_is_not_there_is_told(
     reader = await crawl.person()
     with pytest.raises(Invalid, match="does not know this token"):
         await import_miniflux(crawl.runtime, reader, miniflux, "wrong")
-    with pytest.raises(Unavailable):
+    with pytest.raises(Invalid, match="could not be asked"):
         await import_miniflux(crawl.runtime, reader, f"http://127.0.0.1:{free_port()}", "sesame")
-    with pytest.raises((Invalid, Unavailable)):
+    with pytest.raises(Invalid):
         await import_miniflux(crawl.runtime, reader, "http://10.0.0.1", "sesame")
     with pytest.raises(Invalid):
         await import_miniflux(crawl.runtime, reader, "file:///etc/passwd", "sesame")

@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from reedbed.domain.errors import Invalid, Unavailable
+from reedbed.domain.errors import Invalid
 from reedbed.domain.fetching import Failed, Fetched, FetchRequest
 from reedbed.domain.libraries import (
     MOST_FEEDS,
@@ -29,7 +29,7 @@ _NOT_THERE = "There is no Miniflux at this address."
 
 
 async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
-    """Raises `Invalid` for a wrong address or token, `Unavailable` when the server does not answer."""
+    """Raises `Invalid` with the reason when it cannot be had."""
     asking = _Asking(fetcher, _base(address), token)
     feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MOST_FEEDS])
     titles = {feed.key: feed.title for feed in feeds}
@@ -83,7 +83,8 @@ class _Asking:
                 raise Invalid(_NOT_THERE, field="url") from error
         if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
             raise Invalid("Miniflux does not know this token.", field="token")
-        raise Unavailable(f"Miniflux could not be asked. {getattr(outcome, 'message', '')}".strip())
+        reason = getattr(outcome, "message", "")
+        raise Invalid(f"Miniflux could not be asked. {reason}".strip(), field="url")
 
 
 def _base(address: str) -> str:
