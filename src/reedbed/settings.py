@@ -28,6 +28,7 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=1, le=65535)
     base_url: str = ""
     database_pool: int = Field(10, ge=1, le=200)
+    database_read_url: str = ""
 
     # people
     owner_email: str = ""
@@ -192,6 +193,13 @@ class Settings(BaseSettings):
             raise ValueError("must start with sqlite:/// or postgresql://")
         return value
 
+    @field_validator("database_read_url")
+    @classmethod
+    def _replica_address(cls, value: str) -> str:
+        if value and not value.startswith(("postgresql://", "postgres://")):
+            raise ValueError("must start with postgresql://; only PostgreSQL has replicas")
+        return value
+
     @field_validator("redis_url")
     @classmethod
     def _redis_address(cls, value: str) -> str:
@@ -230,6 +238,8 @@ class Settings(BaseSettings):
                     f"REEDBED_{name.upper()}_CLIENT_ID and REEDBED_{name.upper()}_CLIENT_SECRET go together: "
                     "set both or neither"
                 )
+        if self.database_read_url and not self.database_url.startswith("postgres"):
+            raise ValueError("REEDBED_DATABASE_READ_URL needs a PostgreSQL in REEDBED_DATABASE_URL to follow")
         if self.smtp_host and not self.smtp_from:
             raise ValueError("REEDBED_SMTP_HOST needs REEDBED_SMTP_FROM, the address mail is sent from")
         if self.mail_port and not self.mail_domain:

@@ -8,6 +8,7 @@ from reedbed.domain.accounts import Caller, Scope
 from reedbed.domain.errors import Forbidden, Unauthorized
 from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.http.csrf import check_own_page
+from reedbed.http.replica import choose_source
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import identify
 
@@ -26,7 +27,8 @@ async def _runtime(request: Request) -> Runtime:
 async def maybe_caller(request: Request) -> Caller | None:
     """The caller, or None for a stranger. Looked up once per request."""
     if not hasattr(request.state, "caller"):
-        request.state.caller = await _look_up(request)
+        request.state.caller = caller = await _look_up(request)
+        choose_source(request, get_runtime(request), caller)
     return request.state.caller
 
 

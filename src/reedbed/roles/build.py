@@ -32,6 +32,7 @@ from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.providers import sign_in_policy
 from reedbed.services import accounts
+from reedbed.services.recent_changes import watch_changes
 from reedbed.services.runtime import (
     AccountPolicy,
     AiPolicy,
@@ -45,7 +46,7 @@ from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
 from reedbed.store.database import Database
-from reedbed.store.opening import open_database, sqlite_path
+from reedbed.store.opening import open_database, open_with_replica, sqlite_path
 from reedbed.store.startup import prepare
 
 PROJECT_URL = "https://github.com/reedbed/reedbed"
@@ -95,12 +96,19 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
+        if settings.database_read_url:
+            watching = asyncio.create_task(watch_changes(bus, runtime.recent_changes))
+            stack.push_async_callback(ended, watching)
         yield runtime
 
 
 async def _database(settings: Settings, *, may_migrate: bool) -> Database:
     await prepare(settings.database, may_migrate=may_migrate)
     try:
+        if settings.database_read_url:
+            return await open_with_replica(
+                settings.database, settings.database_read_url, pool_size=settings.database_pool
+            )
         return await open_database(settings.database, pool_size=settings.database_pool)
     except Unavailable as error:
         raise CannotStart(error.message) from error

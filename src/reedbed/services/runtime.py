@@ -20,6 +20,7 @@ from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.mail_out import Mailer
 from reedbed.ingest.oidc import OidcClient
 from reedbed.services.caller_cache import CallerCache
+from reedbed.services.recent_changes import RecentChanges
 from reedbed.services.steadiness import Steadiness
 from reedbed.store.database import Database
 
@@ -115,6 +116,7 @@ class Runtime:
     backups: BackupPolicy | None = None
     """None: no copies are made by night."""
     callers: CallerCache = field(default_factory=CallerCache)
+    recent_changes: RecentChanges = field(default_factory=RecentChanges)
     steadiness: Steadiness = field(default_factory=Steadiness)
 
     def now(self) -> Instant:

@@ -17,6 +17,16 @@ async def open_database(url: str, *, pool_size: int = 10) -> Database:
     raise Unavailable("The database address must start with sqlite:/// or postgresql://.")
 
 
+async def open_with_replica(url: str, replica_url: str, *, pool_size: int = 10) -> Database:
+    """The same, with a second PostgreSQL for lists; that one need not answer yet."""
+    from reedbed.store.postgresql import open_postgresql
+    from reedbed.store.replica import ReplicatedDatabase
+
+    primary = await open_database(url, pool_size=pool_size)
+    replica = await open_postgresql(replica_url, pool_size=pool_size, must_answer=False)
+    return ReplicatedDatabase(primary, replica)
+
+
 def sqlite_path(url: str) -> str:
     """`sqlite:///data/x.db` is relative, `sqlite:////data/x.db` absolute."""
     return url.removeprefix("sqlite:///")

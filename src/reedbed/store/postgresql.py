@@ -106,7 +106,7 @@ class PostgresqlDatabase:
             self._pool.terminate()
 
 
-async def open_postgresql(url: str, *, pool_size: int) -> PostgresqlDatabase:
+async def open_postgresql(url: str, *, pool_size: int, must_answer: bool = True) -> PostgresqlDatabase:
     settings = {"application_name": "reedbed", "jit": "off", "lock_timeout": "15s"}
 
     async def connect() -> Any:
@@ -122,7 +122,8 @@ async def open_postgresql(url: str, *, pool_size: int) -> PostgresqlDatabase:
             reset=_keep_as_it_is,
             server_settings=settings,
         )
-        await pool.fetchval("SELECT 1")
+        if must_answer:
+            await pool.fetchval("SELECT 1")
     return PostgresqlDatabase(pool, Pulse(connect))
 
 

@@ -1,0 +1,58 @@
+"""A second PostgreSQL that follows the first: lists and searches are read there, everything else is not.
+
+It lags behind by a moment. Whoever reads says that this does no harm, with `lagging`; a replica that does not
+answer is left out until it does.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+
+import structlog
+
+from reedbed.domain.errors import Unavailable
+from reedbed.store.database import Database, Tx
+
+log = structlog.get_logger()
+
+_may_lag: ContextVar[bool] = ContextVar("may_lag", default=False)
+
+
+def let_reads_lag(*, allowed: bool) -> None:
+    """From here on, in this task: whether reads may come from the replica."""
+    _may_lag.set(allowed)
+
+
+class ReplicatedDatabase:
+    def __init__(self, primary: Database, replica: Database) -> None:
+        self._primary = primary
+        self._replica = replica
+
+    @property
+    def engine(self) -> str:
+        return self._primary.engine
+
+    @asynccontextmanager
+    async def read(self) -> AsyncGenerator[Tx]:
+        async with AsyncExitStack() as stack:
+            yield await self._open(stack)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[Tx]:
+        async with self._primary.write() as tx:
+            yield tx
+
+    async def vacuum(self) -> None:
+        await self._primary.vacuum()
+
+    async def close(self) -> None:
+        await self._replica.close()
+        await self._primary.close()
+
+    async def _open(self, stack: AsyncExitStack) -> Tx:
+        if _may_lag.get():
+            try:
+                return await stack.enter_async_context(self._replica.read())
+            except Unavailable as error:
+                log.warning("the replica does not answer, reading from the first", error=error.message)
+        return await stack.enter_async_context(self._primary.read())
