@@ -1,0 +1,151 @@
+"""Guessing secrets: so many tries at a door, by address and by account, and no way around the count."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from hashlib import md5
+from ipaddress import ip_network
+
+import pytest
+
+from reedbed.domain.limits import Limits
+from reedbed.roles.app import create_app
+from reedbed.services.accounts import create_owner
+from reedbed.services.runtime import DoorPolicy, Runtime
+from tests.clients import Client, new_client
+from tests.crawling import Crawl, crawl_on
+
+OWNER = "owner@example.org"
+PASSWORD = "correct horse battery"
+BURST = Limits().login.burst
+
+
+@pytest.fixture
+async def crawl(sqlite_url: str) -> AsyncIterator[Crawl]:
+    """On one engine: the counts are in memory or in Redis, never in the database."""
+    async with crawl_on(sqlite_url) as crawl:
+        crawl.runtime = replace(crawl.runtime, doors=DoorPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),)))
+        await create_owner(crawl.runtime, OWNER, PASSWORD)
+        yield crawl
+
+
+@pytest.fixture
+def runtime(crawl: Crawl) -> Runtime:
+    return crawl.runtime
+
+
+@pytest.fixture
+async def door(runtime: Runtime) -> AsyncIterator[Client]:
+    """Behind a proxy that says who is calling."""
+    async with new_client(create_app(runtime)) as client:
+        yield client
+
+
+def from_(ip: str) -> dict[str, str]:
+    return {"X-Forwarded-For": ip}
+
+
+Try = Callable[[Client, str, str], Awaitable[int]]
+
+
+async def _log_in(client: Client, ip: str, secret: str) -> int:
+    body = {"email": OWNER, "password": secret}
+    return (await client.post("/api/v1/auth/login", json=body, headers=from_(ip))).status_code
+
+
+async def _log_in_by_page(client: Client, ip: str, secret: str) -> int:
+    page = await client.get("/login")
+    token = page.text.partition('name="csrf_token" value="')[2].partition('"')[0]
+    form = {"email": OWNER, "password": secret, "csrf_token": token}
+    return (await client.post("/login", data=form, headers=from_(ip))).status_code
+
+
+async def _google_reader(client: Client, ip: str, secret: str) -> int:
+    form = {"Email": OWNER, "Passwd": secret}
+    return (await client.post("/accounts/ClientLogin", data=form, headers=from_(ip))).status_code
+
+
+async def _reset(client: Client, ip: str, secret: str) -> int:
+    body = {"token": secret, "password": PASSWORD}
+    return (await client.post("/api/v1/auth/reset-password", json=body, headers=from_(ip))).status_code
+
+
+DOORS: dict[str, Try] = {"log in": _log_in, "log in by page": _log_in_by_page, "reset": _reset}
+
+
+@pytest.mark.parametrize("name", DOORS)
+async def test_an_address_gets_only_so_many_tries(name: str, door: Client) -> None:
+    tries = [await DOORS[name](door, "203.0.113.7", f"guess{number}") for number in range(3 * BURST)]
+    assert tries.count(429) >= BURST, tries
+    assert 200 not in tries
+
+
+async def test_a_reader_app_that_guesses_is_told_to_stop(door: Client) -> None:
+    """App passwords cannot be guessed; an app with an old one asks often, and only noise is bounded."""
+    tries = [await _google_reader(door, "203.0.113.7", f"guess{number}") for number in range(90)]
+    assert tries.count(429) > 20
+    assert 200 not in tries
+
+
+async def test_guessing_keys_opens_nothing_and_does_not_lock_the_owner_out(door: Client) -> None:
+    secret = await _app_password(door)
+    key = md5(f"{OWNER}:{secret}".encode(), usedforsecurity=False).hexdigest()
+    for number in range(60):
+        assert not await _fever(door, "203.0.113.7", f"{number:032x}")
+        assert await _google_reader(door, "203.0.113.7", f"guess{number}") in (401, 403, 429)
+    assert await _fever(door, "203.0.113.8", key)
+
+
+async def test_an_address_cannot_be_changed_within_a_network_of_ipv6(door: Client) -> None:
+    tries = [await _log_in(door, f"2001:db8:1:2::{number:x}", "guess") for number in range(3 * BURST)]
+    assert tries.count(429) >= BURST, tries
+
+
+async def test_what_stands_left_of_the_proxy_s_word_changes_nothing(door: Client) -> None:
+    tries = [
+        await _log_in(door, f"198.51.100.{number}, 203.0.113.9", f"guess{number}")
+        for number in range(3 * BURST)
+    ]
+    assert tries.count(429) >= BURST, tries
+
+
+async def test_an_account_attacked_from_everywhere_is_guarded_too(door: Client) -> None:
+    """A thousand machines with a try each: the account itself has a limit."""
+    tries = [
+        await _log_in(door, f"203.0.{number // 250}.{number % 250}", f"guess{number}")
+        for number in range(300)
+    ]
+    assert tries.count(429) > 100, {status: tries.count(status) for status in set(tries)}
+
+
+async def test_a_wrong_address_is_told_like_a_wrong_password(door: Client) -> None:
+    wrong = await door.post("/api/v1/auth/login", json={"email": OWNER, "password": "nope nope nope"})
+    nobody = await door.post("/api/v1/auth/login", json={"email": "no@example.org", "password": "nope"})
+    assert (wrong.status_code, wrong.json()) == (nobody.status_code, nobody.json()) == (401, wrong.json())
+
+
+async def test_tokens_cannot_be_guessed_fast(door: Client) -> None:
+    """Thirty-two random bytes cannot be guessed at all; a flood of guesses is still not for free."""
+    statuses = {
+        (await door.get("/api/v1/entries", headers={"Authorization": f"Bearer {number:043d}"})).status_code
+        for number in range(50)
+    }
+    assert statuses <= {401, 429}
+
+
+async def _app_password(door: Client) -> str:
+    login = {"email": OWNER, "password": PASSWORD}
+    answer = await door.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))
+    bearer = {"Authorization": f"Bearer {answer.json()['token']}"}
+    made = await door.post(
+        "/api/v1/users/me/tokens", json={"name": "Phone", "kind": "app_password"}, headers=bearer
+    )
+    return made.json()["secret"]
+
+
+async def _fever(door: Client, ip: str, key: str) -> bool:
+    answer = await door.post("/fever/?api", data={"api_key": key}, headers=from_(ip))
+    return answer.status_code == 200 and answer.json()["auth"] == 1
+
+
+async def test_the_right_password_opens_the_door_before_the_limit(door: Client) -> None:
+    assert await _log_in(door, "203.0.113.50", PASSWORD) == 200
