@@ -74,7 +74,10 @@ class SystemResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         look_up = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        except UnicodeError:  # no name server could be asked for this
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None
         return [
             ResolveResult(
                 hostname=host,
