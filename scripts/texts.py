@@ -11,6 +11,7 @@ the errors that the floors below raise: what is raised as a plain string is show
 import ast
 import sys
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -27,6 +28,10 @@ ERRORS = {
     *("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"),
     *("TooLarge", "Unavailable"),
 }
+NOISE = (
+    *(b'"Project-Id', b'"Report-', b'"POT-Creation', b'"PO-Revision', b'"Last-', b'"Language-Team'),
+    b'"Generated-By',
+)
 FLOORS_WITH_ERRORS = ("domain", "services", "http", "web")
 
 
@@ -38,8 +43,7 @@ def main() -> int:
         if "--check" not in sys.argv:
             known.update(extracted, no_fuzzy_matching=True)
             known.obsolete.clear()
-            with file.open("wb") as out:
-                write_po(out, known, width=110, omit_header=False, include_lineno=False, sort_by_file=True)
+            write(file, known)
         untranslated = list(missing_in(known, extracted))
         missing += len(untranslated)
         print(f"{known.locale}: {len(extracted)} texts, {len(untranslated)} missing")
@@ -65,6 +69,15 @@ def catalogues() -> list[Path]:
 def read(file: Path) -> Catalog:
     with file.open("rb") as opened:
         return read_po(opened, locale=file.parts[-3], domain="reedbed")
+
+
+def write(file: Path, catalogue: Catalog) -> None:
+    """Without what would change with every run, or name people."""
+    written = BytesIO()
+    write_po(written, catalogue, width=110, include_lineno=False, sort_by_file=True)
+    head, _, texts = written.getvalue().partition(b"\n\n")
+    kept = [line for line in head.split(b"\n") if not line.startswith(NOISE)]
+    file.write_bytes(b"\n".join(kept) + b"\n\n" + texts)
 
 
 def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:

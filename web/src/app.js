@@ -13,6 +13,7 @@ import "./js/keyboard.js";
 import "./js/live.js";
 import "./js/swipe.js";
 import "./js/pictures.js";
+import "./js/prose.js";
 import "./js/players.js";
 import "./js/positions.js";
 import "./js/highlights.js";

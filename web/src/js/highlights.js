@@ -90,4 +90,7 @@ function offer() {
 document.addEventListener("selectionchange", () => chosen() ?? button?.remove());
 document.addEventListener("pointerup", () => setTimeout(offer));
 document.addEventListener("reedbed:article", paint);
-document.addEventListener("htmx:afterSwap", (event) => event.detail.target.closest?.("#article") && paint());
+// What was replaced is no longer in the page, so its name is asked for as well.
+document.addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+  if (target.id === "highlights" || target.closest?.("#article")) paint();
+});

@@ -87,9 +87,22 @@ function present(html) {
   showPane("article");
   const read = article.querySelector(".read");
   if (!read) return;
+  linkNeighbours(document.getElementById(`e${read.dataset.entry}`));
   document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + read.dataset.title;
   noteOpened(read);
   announce(read.querySelector("h1").textContent);
+}
+
+/** The part alone does not know what stands around its entry; the list does. */
+function linkNeighbours(row) {
+  for (const [name, by] of [["previous", -1], ["next", 1]]) {
+    const beside = row && neighbour(row, by);
+    const link = beside && article.querySelector(`#article-bar [data-act=${name}]`);
+    if (!link) continue;
+    link.href = linkOf(beside).href;
+    link.removeAttribute("aria-disabled");
+    link.removeAttribute("role");
+  }
 }
 
 /** The open entry is read, the acts that need one are offered, and other modules may look at the text. */
