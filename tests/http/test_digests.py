@@ -68,7 +68,7 @@ async def test_a_model_that_is_left_alone_is_503(app: Application, reader: Clien
 
 async def test_a_daily_digest_can_be_planned_and_ended(reader: Client, desk: Desk) -> None:
     assert (await reader.get("/api/v1/digests/schedule")).status_code == 404
-    plan = {"time": "07:30", "time_zone": "Asia/Tokyo", "mail": True}
+    plan = {"time": "07:30", "time_zone": "Asia/Tokyo", "mail": False}
     planned = (await reader.put("/api/v1/digests/schedule", json=plan)).json()
     assert planned["next_at"].endswith("T22:30:00Z")
     assert (await reader.get("/api/v1/digests/schedule")).json() == planned

@@ -11,6 +11,7 @@ from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.services import digests as service
+from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digest_schedules import ask_due_digests, set_schedule
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.job_kinds import HANDLERS
@@ -224,7 +225,7 @@ async def written(desk: Desk, scope: Scope = EVERYTHING) -> Digest:
 
 
 async def work(desk: Desk) -> None:
-    while (job := await claim(desk.runtime, [service.JOB_KIND])) is not None:
+    while (job := await claim(desk.runtime, [service.JOB_KIND, DIGEST_MAIL])) is not None:
         await run(desk.runtime, job, HANDLERS[job.kind])
 
 

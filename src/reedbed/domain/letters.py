@@ -10,6 +10,10 @@ class Letter:
     to: str
     subject: str
     text: str
+    html: str = ""
+    """Set: the same in markup, for those who want it; the text goes along."""
+    unsubscribe_url: str = ""
+    """Set: where one click, or a program's POST, ends letters of this kind."""
 
 
 @dataclass(frozen=True, slots=True)

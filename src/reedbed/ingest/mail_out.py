@@ -63,7 +63,12 @@ class Mailer:
         message["Message-ID"] = make_msgid(domain=self._server.sender.rpartition("@")[2].rstrip("> "))
         # Nobody wants a holiday notice in return.
         message["Auto-Submitted"] = "auto-generated"
+        if letter.unsubscribe_url:
+            message["List-Unsubscribe"] = f"<{letter.unsubscribe_url}>"
+            message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         message.set_content(letter.text)
+        if letter.html:
+            message.add_alternative(letter.html, subtype="html")
         return message
 
 

@@ -6,7 +6,7 @@ import structlog
 
 from reedbed.domain.accounts import User
 from reedbed.domain.digests import Scope, next_time
-from reedbed.domain.errors import Invalid, NotFound, Unavailable
+from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.services.digests import ask_digest
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests, folders, users
@@ -14,6 +14,7 @@ from reedbed.store.digests import Schedule
 
 log = structlog.get_logger()
 
+NO_MAIL = "This server cannot send mail: its operator has set no REEDBED_SMTP_HOST."
 MINUTES_OF_DAY = 24 * 60
 AT_A_TIME = 50
 
@@ -23,6 +24,8 @@ async def set_schedule(
 ) -> Schedule:
     if not 0 <= minute < MINUTES_OF_DAY:
         raise Invalid("The time must be between 00:00 and 23:59.", field="time")
+    if mail and runtime.mailer is None:
+        raise Conflict(NO_MAIL, field="mail")
     wanted = Schedule(user.id, minute, zone, scope, mail, next_time(minute, _zone(zone), runtime.now()))
     async with runtime.db.write() as tx:
         if scope.folder_id is not None and await folders.get(tx, user.id, scope.folder_id) is None:

@@ -161,7 +161,7 @@ async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool)
         if preferences_of(user).push_digests:
             await leave_note(tx, user.id, digest_note(written), runtime.now())
     if mail:
-        await send_digest(runtime, user, written)
+        await send_digest(runtime, user, written.id)
 
 
 async def _by_model(

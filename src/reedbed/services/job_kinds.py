@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from reedbed.services import (
     arrival,
     cleanups,
+    digest_letters,
     digests,
     framing_asking,
     framing_jobs,
@@ -30,6 +31,7 @@ HANDLERS: Mapping[str, Handler] = {
     cleanups.CLEANUP_JOB: cleanups.run_cleanup,
     rule_actions.NOTICE_JOB: rule_notices.send_notice,
     digests.JOB_KIND: digests.write_digest,
+    digest_letters.JOB_KIND: digest_letters.post_digest,
     framing_jobs.FRAMING_JOB: framing_asking.read_feed,
     pushes.NEWS_JOB: pushes.tell_news,
     pushes.NOTE_JOB: pushes.send_note,

@@ -22,14 +22,14 @@ from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.jobs import Done, Later
 from reedbed.services.mail_links import make_link
 from reedbed.services.runtime import Runtime
-from reedbed.store import jobs, users
+from reedbed.store import jobs, mail_links, users
 from reedbed.store.database import Tx
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
 
 JOB_KIND = "mail"
-Wish = Literal["reset", "register", "password_changed"]
+Wish = Literal["reset", "register", "password_changed", "invite"]
 
 PER_ADDRESS = Allowance(3, 3 / 3600)
 """Nobody's mailbox is filled through us; more wishes are noted as granted."""
@@ -77,11 +77,23 @@ async def post_letter(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _write(runtime: Runtime, wish: Wish, email: str) -> Letter | None:
+    if wish == "invite":
+        return await _write_invite(runtime, email)
     async with runtime.db.read() as tx:
         found = await users.by_email(tx, email)
     if found is None or found[0].disabled_at is not None:
         return None
     return await _write_to(runtime, wish, found[0])
+
+
+async def _write_invite(runtime: Runtime, email: str) -> Letter | None:
+    """With a link of its own, as long as the invitation stands and nobody has taken it."""
+    async with runtime.db.read() as tx:
+        taken = await users.by_email(tx, email) is not None
+        open_ones = await mail_links.invites(tx, runtime.now())
+    if taken or all(link.email != email for link in open_ones):
+        return None
+    return link_letter(email, "invite", await make_link(runtime, "invite", email, None))
 
 
 async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Letter:
@@ -93,5 +105,5 @@ async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Letter:
             return link_letter(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
         case "register":
             return known_already_letter(user.email, base_url)
-        case "password_changed":
+        case _:
             return password_changed_letter(user.email, base_url)

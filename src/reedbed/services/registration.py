@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.emails import email_address
 from reedbed.domain.errors import Conflict, Forbidden, Invalid
-from reedbed.domain.letters import Sent, link_letter
+from reedbed.domain.letters import NotSent, Sent, link_letter
 from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import may_write_to, note_wish, wake_post
+from reedbed.services.mail import ask_for_letter, may_write_to, note_wish, wake_post
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -92,6 +92,8 @@ async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None)
     if runtime.mailer is None:
         return Invite(address, url, mailed=False)
     posted = await runtime.mailer.send(link_letter(address, "invite", url), runtime.now())
+    if isinstance(posted, NotSent) and posted.try_again:
+        await ask_for_letter(runtime, "invite", address)
     return Invite(address, url, mailed=isinstance(posted, Sent))
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
+from sqlalchemy import BigInteger, bindparam, delete, false, insert, select, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
@@ -96,6 +96,11 @@ _MOVE = Statement(
     update(digest_schedules)
     .where(digest_schedules.c.user_id == bindparam("owner"), digest_schedules.c.next_at == bindparam("was"))
     .values(next_at=bindparam("then"))
+)
+_STOP_MAIL = Statement(
+    update(digest_schedules)
+    .where(digest_schedules.c.user_id == bindparam("owner"), digest_schedules.c.mail == true())
+    .values(mail=false())
 )
 _UNSCHEDULE = Statement(delete(digest_schedules).where(digest_schedules.c.user_id == bindparam("owner")))
 
@@ -188,6 +193,11 @@ async def due(tx: Tx, now: Instant, *, most: int) -> list[Schedule]:
 async def move_on(tx: Tx, found: Schedule, to: Instant) -> bool:
     """False when another process was quicker."""
     return await tx.run(_MOVE, {"owner": found.user_id, "was": found.next_at, "then": to}) == 1
+
+
+async def stop_mail(tx: Tx, user_id: int) -> bool:
+    """False when there was nothing to stop."""
+    return await tx.run(_STOP_MAIL, {"owner": user_id}) == 1
 
 
 async def unschedule(tx: Tx, user_id: int) -> None:

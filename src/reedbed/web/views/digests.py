@@ -88,3 +88,11 @@ class AiPage:
     cooling: Count
     failures: Count
     plots: tuple[Plot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsubscribePage:
+    """Behind the link of a letter; whoever has it needs no log-in."""
+
+    token: str
+    done: bool = False

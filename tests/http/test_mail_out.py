@@ -1,0 +1,183 @@
+"""Letters that go out: digests with a way to end them, and a queue that waits for the mail server."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+
+from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
+from reedbed.domain.times import HOUR
+from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.roles.app import create_app
+from reedbed.services import jobs
+from reedbed.services.digest_letters import send_digest
+from reedbed.services.digest_schedules import set_schedule
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.registration import invite
+from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.store import digests, users
+from tests.clients import Client, SignIn, new_client
+from tests.crawling import Crawl
+from tests.servers import free_port
+
+
+class Postbox:
+    """A mail server that answers as it is told."""
+
+    def __init__(self) -> None:
+        self.answer = "250 OK"
+        self.letters: list[EmailMessage] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        if self.answer.startswith("250"):
+            letter = message_from_bytes(envelope.content, policy=default)
+            assert isinstance(letter, EmailMessage)
+            self.letters.append(letter)
+        return self.answer
+
+
+@pytest.fixture
+def postbox() -> Iterator[Postbox]:
+    postbox = Postbox()
+    controller = Controller(postbox, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    postbox.port = controller.port  # type: ignore[attr-defined]
+    yield postbox
+    controller.stop()
+
+
+@pytest.fixture
+def mailing(crawl: Crawl, postbox: Any) -> Runtime:
+    server = MailServer("127.0.0.1", postbox.port, "Reedbed <reedbed@reader.example>", "none")
+    crawl.runtime = replace(
+        crawl.runtime,
+        mailer=Mailer(server),
+        accounts=AccountPolicy(registration="invite", base_url="http://127.0.0.1:8080"),
+    )
+    return crawl.runtime
+
+
+@pytest.fixture
+async def stranger(mailing: Runtime) -> AsyncIterator[Client]:
+    async with new_client(create_app(mailing)) as client:
+        yield client
+
+
+async def work(runtime: Runtime) -> None:
+    while job := await jobs.claim(runtime, list(HANDLERS)):
+        await jobs.run(runtime, job, HANDLERS[job.kind])
+
+
+async def digest_for(crawl: Crawl, runtime: Runtime) -> tuple[Any, Digest]:
+    user_id = await crawl.person()
+    text = DigestText(
+        (Paragraph("Birds & reeds", (Sentence("A heron <came> back.", (7,)),)),),
+        (Source(7, "The heron's way", "Birds", 1),),
+    )
+    async with runtime.db.write() as tx:
+        user = await users.by_id(tx, user_id)
+        assert user is not None
+    await set_schedule(runtime, user, minute=420, zone="UTC", scope=Scope(), mail=True)
+    async with runtime.db.write() as tx:
+        digest_id = await digests.add(tx, user_id, Scope(), model="extract", language="en", since=1, now=2)
+        await digests.finish(tx, digest_id, text, model="extract", language="en", entries=1, now=2)
+        found = await digests.get(tx, user_id, digest_id)
+    assert found is not None
+    return user, found
+
+
+async def test_a_digest_by_mail_has_both_parts_and_a_way_to_end_them(
+    crawl: Crawl, mailing: Runtime, postbox: Postbox
+) -> None:
+    user, digest = await digest_for(crawl, mailing)
+    await send_digest(mailing, user, digest.id)
+    assert postbox.letters == []
+    await work(mailing)
+
+    (letter,) = postbox.letters
+    plain, rich = letter.get_body(("plain",)), letter.get_body(("html",))
+    assert plain is not None and "A heron <came> back. [1]" in plain.get_content()
+    assert rich is not None and "A heron &lt;came&gt; back." in rich.get_content()
+    assert letter["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert letter["List-Unsubscribe"].strip("<>") in plain.get_content()
+
+
+async def test_one_click_ends_digests_by_mail_without_a_log_in(
+    crawl: Crawl, mailing: Runtime, postbox: Postbox, stranger: Client
+) -> None:
+    user, digest = await digest_for(crawl, mailing)
+    await send_digest(mailing, user, digest.id)
+    await work(mailing)
+    link = postbox.letters[0]["List-Unsubscribe"].strip("<>")
+
+    page = await stranger.get(link)
+    assert page.status_code == 200 and "No more digests by mail" in page.text
+    assert await crawl.column("SELECT count(*) FROM digest_schedules WHERE mail") == [1]
+    for _ in range(2):
+        done = await stranger.post(link, data={"List-Unsubscribe": "One-Click"})
+        assert done.status_code == 200
+    assert await crawl.column("SELECT count(*) FROM digest_schedules WHERE mail") == [0]
+    await send_digest(mailing, user, digest.id)
+    await work(mailing)
+    assert len(postbox.letters) == 1
+
+
+async def test_a_link_that_somebody_else_wrote_ends_nothing(
+    crawl: Crawl, mailing: Runtime, stranger: Client
+) -> None:
+    user, _ = await digest_for(crawl, mailing)
+    for token in (f"{user.id}-{'0' * 40}", str(user.id), "x", "0-", "99999999999999999999-a"):
+        for answer in (
+            await stranger.get(f"/digests/unsubscribe/{token}"),
+            await stranger.post(f"/digests/unsubscribe/{token}"),
+        ):
+            assert answer.status_code == 404
+    assert await crawl.column("SELECT count(*) FROM digest_schedules WHERE mail") == [1]
+
+
+async def test_a_digest_waits_while_the_mail_server_is_busy(
+    crawl: Crawl, mailing: Runtime, postbox: Postbox
+) -> None:
+    user, digest = await digest_for(crawl, mailing)
+    postbox.answer = "451 later"
+    await send_digest(mailing, user, digest.id)
+    for _ in range(3):
+        await work(mailing)
+        crawl.clock.ahead += HOUR
+    postbox.answer = "250 OK"
+    await work(mailing)
+    await work(mailing)
+    assert len(postbox.letters) == 1
+
+
+async def test_an_invitation_waits_as_well_and_is_not_sent_when_withdrawn(
+    crawl: Crawl, mailing: Runtime, postbox: Postbox
+) -> None:
+    postbox.answer = "451 later"
+    made = await invite(mailing, "guest@example.org")
+    assert not made.mailed
+    postbox.answer = "250 OK"
+    await work(mailing)
+    (letter,) = postbox.letters
+    assert letter["To"] == "guest@example.org" and "/register?invite=" in letter.get_content()
+
+    postbox.answer = "451 later"
+    await invite(mailing, "other@example.org")
+    postbox.answer = "250 OK"
+    await crawl.change("DELETE FROM mail_links")
+    await work(mailing)
+    assert len(postbox.letters) == 1
+
+
+async def test_without_a_mail_server_each_feature_says_so(signed_in: SignIn) -> None:
+    reader = await signed_in()
+    planned = await reader.put("/api/v1/digests/schedule", json={"time": "07:30", "mail": True})
+    assert (planned.status_code, "cannot send mail" in planned.text) == (409, True)
+    assert "this server cannot send mail" in (await reader.get("/summaries")).text
+    forgot = await reader.post("/api/v1/auth/forgot-password", json={"email": "reader@example.org"})
+    assert (forgot.status_code, "cannot send mail" in forgot.text) == (409, True)
