@@ -10,7 +10,7 @@ from reedbed.http.client_ip import client_ip
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.services.subscriptions import NO_SUCH
-from reedbed.services.websub_callbacks import Push, answer_hub, take_push
+from reedbed.services.websub_callbacks import Push, admit, answer_hub, take_push
 from reedbed.services.websub_standing import hub_standing
 from reedbed.store import subscriptions
 
@@ -68,7 +68,8 @@ async def verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
 
 @callbacks.post("/{token}")
 async def distribute(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    one = await admit(runtime, token, client_ip(request))
     headers = request.headers
     sent = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))
-    await take_push(runtime, token, sent, client_ip(request))
+    await take_push(runtime, one, sent, client_ip(request))
     return Response(status_code=202)

@@ -36,10 +36,12 @@ class TrustingGuard(Guard):
             if (ip := literal_address(host)) is not None:
                 self._addresses.add((ip, port))
 
-    def learn(self, host: str, port: int, address: str) -> None:
-        """This is where the name leads just now."""
-        if (host, port) in self._places:
-            self._addresses.add((ip_address(address.partition("%")[0]), port))
+    def is_named(self, target: Target) -> bool:
+        return (target.host, target.port) in self._places
+
+    def learn(self, address: str, port: int) -> None:
+        """This is where a named server stands just now."""
+        self._addresses.add((ip_address(address.partition("%")[0]), port))
 
     def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
         if port is not None and (ip, port) in self._addresses:
@@ -71,7 +73,8 @@ class Exchanger(Fetcher):
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                await self._learn(target)
+                if self._trusting.is_named(target):
+                    await self._learn(target)
                 return await self._inquire(target, form, headers or {})
         except Exception as error:
             if deadline.expired():
@@ -89,7 +92,7 @@ class Exchanger(Fetcher):
             target.host.strip("[]"), target.port, socket.AF_UNSPEC
         )
         for each in found:
-            self._trusting.learn(target.host, target.port, each["host"])
+            self._trusting.learn(each["host"], target.port)
 
     async def _inquire(
         self, target: Target, form: Mapping[str, str] | None, headers: Mapping[str, str]

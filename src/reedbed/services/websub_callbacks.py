@@ -38,9 +38,20 @@ class Push:
     content_type: str | None
 
 
+async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription:
+    """Whose address this is, before a byte of what is sent is read."""
+    async with runtime.db.read() as tx:
+        one = await websub.by_token(tx, token)
+    if one is None:
+        await spend(runtime, f"websub-stranger:{network_of(ip)}", STRANGERS)
+        raise NotFound(UNKNOWN)
+    await spend(runtime, f"websub:{one.id}", FROM_HUB)
+    return one
+
+
 async def answer_hub(runtime: Runtime, token: str, said: Mapping[str, str], ip: str | None) -> str:
     """What to echo to a hub that verifies, or tells of a refusal. `NotFound` for what was never asked for."""
-    one = await _find(runtime, token, ip)
+    one = await admit(runtime, token, ip)
     mode, challenge = said.get("hub.mode"), said.get("hub.challenge", "")
     if said.get("hub.topic") != one.topic_url:
         raise _unasked(one, mode)
@@ -58,9 +69,8 @@ async def answer_hub(runtime: Runtime, token: str, said: Mapping[str, str], ip: 
     return challenge
 
 
-async def take_push(runtime: Runtime, token: str, push: Push, ip: str | None) -> None:
+async def take_push(runtime: Runtime, one: HubSubscription, push: Push, ip: str | None) -> None:
     """Keep it for the worker. A forged one is counted and forgotten; the answer does not tell which."""
-    one = await _find(runtime, token, ip)
     if one.state == "leaving":
         raise NotFound(UNKNOWN)
     if not push.body or not is_signed(one.secret, push.body, push.signature):
@@ -77,16 +87,6 @@ async def take_push(runtime: Runtime, token: str, push: Push, ip: str | None) ->
         kind = storable(push.content_type or "")[:200] or None
         await websub_deliveries.add(tx, Delivery(one.id, kind, push.body, digest, now))
     await runtime.bus.publish(Hint("hub_news"))
-
-
-async def _find(runtime: Runtime, token: str, ip: str | None) -> HubSubscription:
-    async with runtime.db.read() as tx:
-        one = await websub.by_token(tx, token)
-    if one is None:
-        await spend(runtime, f"websub-stranger:{network_of(ip)}", STRANGERS)
-        raise NotFound(UNKNOWN)
-    await spend(runtime, f"websub:{one.id}", FROM_HUB)
-    return one
 
 
 async def _confirm(runtime: Runtime, one: HubSubscription, seconds: str | None) -> None:
