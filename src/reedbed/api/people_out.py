@@ -28,6 +28,7 @@ class PreferencesOut(BaseModel):
     time_zone: str
     open_marks: bool
     scroll_marks: bool
+    group_stories: bool
     proxy_images: bool
     remote_ai: bool
 

@@ -57,6 +57,8 @@ class Preferences:
     """What becomes of entries whose framing is above the limit."""
     loud_limit: int = 67
     """In hundredths of the overall score."""
+    group_stories: bool = False
+    """Entries of one story are one row of the unread list."""
     push_digests: bool = False
     """Browsers that asked for notes are told when a digest is written."""
 

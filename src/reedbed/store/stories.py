@@ -5,6 +5,7 @@ on how many stories there are.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import (
     BigInteger,
@@ -163,18 +164,45 @@ _SOURCES = Statement(
 
 
 async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StoryLine]) -> list[StoryLine]:
-    if not lines:
-        return []
+    named = await sources(tx, user_id, [one.id for one in lines]) if lines else {}
+    return [replace(one, sources=tuple(named[one.id])) for one in lines if one.id in named]
+
+
+async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[Source]]:
+    """The first entries of each story."""
     named: dict[int, list[Source]] = {}
-    for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": [one.id for one in lines]}):
+    for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
         named.setdefault(story_id, []).append(Source(*source))
-    return [
-        StoryLine(
-            one.id, one.first_at, one.newest_at, one.entries, one.feeds, one.unread, tuple(named[one.id])
-        )
-        for one in lines
-        if one.id in named
-    ]
+    return named
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a list knows of the story an entry is in."""
+
+    story_id: int
+    feeds: int
+
+
+_here = story_entries.alias("here")
+_BESIDE = Statement(
+    select(_here.c.entry_id, _here.c.story_id, func.count(story_entries.c.feed_id.distinct()))
+    .join_from(_here, story_entries, story_entries.c.story_id == _here.c.story_id)
+    .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+    .where(
+        among(_here.c.entry_id, "ids"),
+        ~_is_split(_here.c.entry_id),
+        ~_is_split(story_entries.c.entry_id),
+    )
+    .group_by(_here.c.entry_id, _here.c.story_id)
+    .having(func.count(story_entries.c.feed_id.distinct()) >= LEAST_FEEDS)
+)
+
+
+async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, Beside]:
+    """By entry, for those that are not alone."""
+    rows = await tx.all(_BESIDE, {"user_id": user_id, "ids": list(entry_ids)})
+    return {row[0]: Beside(row[1], row[2]) for row in rows}
 
 
 _FIND = Statement(

@@ -23,6 +23,7 @@ from reedbed.web.pages import is_htmx, look_of, page, see_other
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
 from reedbed.web.sidebar import build_sidebar
+from reedbed.web.story_marks import list_stories, with_story
 from reedbed.web.summary_block import lines_for, summary_above
 from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
 from reedbed.web.views.sidebar import Sidebar
@@ -108,11 +109,20 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     followed = await feeds_behind(tx, visit.user_id, found.rows)
     ids = [row.id for row in found.rows]
     lines, framing = await lines_for(request, runtime, tx, ids), await list_framing(request, tx, ids)
+    stories = await list_stories(tx, visit.caller.user, place.query.view, found.rows)
     maker = ListMaker(
-        place, followed, look_of(request), runtime.now(), zone_of(request), lines=lines, framing=framing
+        place,
+        followed,
+        look_of(request),
+        runtime.now(),
+        zone_of(request),
+        lines=lines,
+        framing=framing,
+        stories=stories,
     )
     shown = found if _shows_all(visit, place) else framing.without_hidden(found, visit.entry_id)
-    made = maker.make(shown, count=count, current=visit.entry_id, after=start.sort_at if start else None)
+    told = stories.fold(shown, visit.entry_id)
+    made = maker.make(told, count=count, current=visit.entry_id, after=start.sort_at if start else None)
     return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
 
 
@@ -182,6 +192,7 @@ async def read_article(
         full_failed=full_failed,
     )
     article = await with_mail(tx, user_id, article, entry)
+    article = await with_story(tx, user_id, article, entry_id)
     address = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
     return await with_framing(request, runtime, tx, article, entry.row, address)
 

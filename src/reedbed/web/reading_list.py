@@ -14,6 +14,7 @@ from reedbed.web.framing_views import ListFraming
 from reedbed.web.moments import day_of, short_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
+from reedbed.web.story_marks import ListStories
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Look, feed_mark
 from reedbed.web.views.reading import Day, Empty, EntryList, Row
@@ -34,6 +35,7 @@ class ListMaker:
         *,
         lines: Mapping[int, str] | None = None,
         framing: ListFraming | None = None,
+        stories: ListStories | None = None,
     ) -> None:
         self._place = place
         self._feeds = feeds
@@ -42,6 +44,7 @@ class ListMaker:
         self._zone = zone
         self._lines = lines or {}
         self._framing = framing or ListFraming()
+        self._stories = stories or ListStories()
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
@@ -92,7 +95,7 @@ class ListMaker:
             later=row.states.later,
             current=row.id == current,
         )
-        return self._framing.dress(shown, row)
+        return self._stories.dress(self._framing.dress(shown, row))
 
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")

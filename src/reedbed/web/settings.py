@@ -67,6 +67,7 @@ async def show_reading(request: Request, runtime: RuntimeOf, caller: CallerOf) -
         time_zones=_zones(wishes.time_zone),
         scroll_marks=look_of(request).scroll_marks,
         open_marks=wishes.open_marks,
+        group_stories=wishes.group_stories,
     )
     return await settings_page(request, runtime, caller, "reading", shown)
 
@@ -80,9 +81,11 @@ async def save_reading(
     time_zone: Text = "",
     open_marks: Ticked = False,
     scroll_marks: Ticked = False,
+    group_stories: Ticked = False,
 ) -> Response:
     changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
-    await set_preferences(runtime, caller, {**changes, "scroll_marks": scroll_marks})
+    changes |= {"scroll_marks": scroll_marks, "group_stories": group_stories}
+    await set_preferences(runtime, caller, changes)
     response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
     set_look(request, response, replace(look_of(request), scroll_marks=scroll_marks))
     return response

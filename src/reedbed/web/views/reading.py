@@ -27,6 +27,7 @@ class Row:
     later: bool = False
     current: bool = False
     outlets: int = 0
+    story_url: str = ""
     reeds: Reeds | None = None
     dim: bool = False
 

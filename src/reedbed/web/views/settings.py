@@ -33,6 +33,7 @@ class ReadingSettings:
     time_zones: tuple[Choice, ...]
     scroll_marks: bool = False
     open_marks: bool = True
+    group_stories: bool = False
 
 
 @dataclass(frozen=True, slots=True)
