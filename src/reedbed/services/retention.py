@@ -60,7 +60,7 @@ _WARNING = "db_size_warning"
 async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     """Once a day at the set hour; one that was broken off goes on at once."""
     now = runtime.now()
-    if not runtime.steadiness.trusted:
+    if not runtime.steadiness.trusts(now):
         return None
     async with runtime.db.read() as tx:
         last, unfinished = await cleanups.latest(tx), await cleanups.is_unfinished(tx)

@@ -19,8 +19,9 @@ class Steadiness:
         self._seen: tuple[Instant, Millis] | None = None
         self._trusted_from: Millis = 0
 
-    @property
-    def trusted(self) -> bool:
+    def trusts(self, moment: Instant) -> bool:
+        """Whether what is old by this moment may go."""
+        self.note(moment)
         return self._now() >= self._trusted_from
 
     def note(self, moment: Instant) -> bool:

@@ -46,7 +46,7 @@ async def may_delete_by_age(runtime: Runtime) -> bool:
         await app_settings.put(tx, _SWEPT_AT, str(now), now)
     if last is not None and now - int(last) > LONG_UNSEEN:
         runtime.steadiness.doubt()
-    return runtime.steadiness.trusted
+    return runtime.steadiness.trusts(now)
 
 
 async def bring_back_the_future(runtime: Runtime) -> int:
