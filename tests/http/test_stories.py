@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reedbed.domain.budget import Usage
+from reedbed.domain.framing import SCORES, Analysis, Score
 from reedbed.services.runtime import Runtime
 from reedbed.services.story_grouping import StoryGrouper
-from reedbed.store import unread
+from reedbed.store import analyses, unread
+from reedbed.store.analyses import Made
 from reedbed.store.database import counting
 from reedbed.store.unread import NewEntry
 from tests.clients import Client, SignIn
@@ -124,3 +127,42 @@ async def test_the_pages_show_them_and_their_buttons_work(by_cookie: SignIn, tol
     assert (await reader.post(f"{told.page}/read", headers=FORM)).status_code == 303
     assert "No story has anything unread." in (await reader.get("/stories?unread=1")).text
     assert (await reader.post("/stories/read", headers=FORM)).status_code == 303
+
+
+async def test_an_article_names_the_other_outlets(by_cookie: SignIn, told: Told) -> None:
+    reader = await by_cookie("reader@example.org")
+    article = (await reader.get(f"/entry/{told.entry_ids[0]}")).text
+    assert "2 outlets you follow tell of this" in article and f'href="{told.page}"' in article
+
+
+async def test_the_unread_list_shows_a_story_once_for_who_wants_it(by_cookie: SignIn, told: Told) -> None:
+    reader = await by_cookie("reader@example.org")
+    first, second = (f'id="e{entry_id}"' for entry_id in told.entry_ids)
+    listed = (await reader.get("/unread")).text
+    assert first in listed and second in listed and "2 sources" not in listed
+    await reader.post("/settings/reading", data={"group_stories": "true"}, headers=FORM)
+    listed = (await reader.get("/unread")).text
+    assert (first in listed) + (second in listed) == 1
+    assert "2 sources" in listed and f'href="{told.page}"' in listed
+    opened = (await reader.get(f"/unread/entry/{told.entry_ids[0]}")).text
+    assert first in opened and second in opened, "the open one stays, and so does the story's own row"
+    everything = (await reader.get("/all")).text
+    assert first in everything and second in everything
+
+
+async def test_a_story_shows_what_a_model_read(by_cookie: SignIn, crawl: Crawl, told: Told) -> None:
+    scores = tuple(Score(name, 0.4, "A reason") for name in SCORES)
+    overall = Score("overall", 0.4, "A reason")
+    analysis = Analysis(
+        "The bridge is shut", "Calmer", "", "", "", "other", scores, overall, model="scripted", language="en"
+    )
+    async with crawl.runtime.db.write() as tx:
+        await analyses.save(tx, Made("k", "h", "v", analysis, Usage()), crawl.runtime.now())
+    await crawl.change(
+        "INSERT INTO entry_analyses (entry_id, key, version) VALUES (:id, 'k', 1)", id=told.entry_ids[0]
+    )
+    reader = await by_cookie("reader@example.org")
+    page = (await reader.get(told.page)).text
+    assert "Neutral headline" in page and "The bridge is shut" in page and "not a check of the facts" in page
+    outlets = (await reader.get(told.story)).json()["outlets"]
+    assert outlets[0]["analysis"]["title"] == "The bridge is shut" and outlets[1]["analysis"] is None
