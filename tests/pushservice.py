@@ -1,6 +1,10 @@
 """A push service on loopback with one browser behind it, which can read what is sealed for it."""
 
+import asyncio
 import base64
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -93,3 +97,19 @@ def decoded(text: str) -> bytes:
 
 def _derived(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
     return HKDF(algorithm=hashes.SHA256(), length=length, salt=salt, info=info).derive(secret)
+
+
+@contextmanager
+def push_service_in_thread() -> Iterator[PushService]:
+    """In a loop of its own, for walks with real processes."""
+    service, loop = PushService(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="push service", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(service.__aenter__(), loop).result(10)
+        yield service
+    finally:
+        asyncio.run_coroutine_threadsafe(service.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()

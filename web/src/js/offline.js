@@ -32,9 +32,10 @@ async function sendWaiting() {
 }
 
 async function showSign() {
-  document.querySelector(".banner[data-offline]")?.remove();
+  takeSignAway();
   if (navigator.onLine) return;
-  const place = document.querySelector("#list-body, .pane-body:not(.tree)");
+  const places = [...document.querySelectorAll("#list-body, .pane-body:not(.tree)")];
+  const place = places.find((body) => body.offsetParent); // on a phone only one pane is there
   const shape = document.getElementById("offline-sign");
   if (!place || !shape) return;
   const marks = await waiting();
@@ -42,7 +43,12 @@ async function showSign() {
   banner.dataset.offline = "";
   const text = [say("offline"), marks.length ? sayCount("waiting", marks.length) : ""].join(" ").trim();
   banner.querySelector("p").textContent = text;
+  takeSignAway(); // another may have been put up while this one waited
   place.prepend(banner);
+}
+
+function takeSignAway() {
+  for (const sign of document.querySelectorAll(".banner[data-offline]")) sign.remove();
 }
 
 /** What can be read without a network: the texts that were opened, the newest first. */
@@ -82,6 +88,7 @@ if (document.body.dataset.live) {
   addEventListener("online", comeBack);
   document.addEventListener("reedbed:queued", showSign);
   document.addEventListener("reedbed:list", showSign);
+  document.addEventListener("reedbed:article", showSign);
   showSign();
   if (navigator.onLine) sendWaiting().catch(() => {});
   // Without the worker the page only loses its offline reading.

@@ -1,0 +1,64 @@
+"""4. The keyboard: every act by a letter, every letter explained by the question mark."""
+
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, until, violations
+
+
+@both
+def test_letters_walk_open_and_mark(walk: Walk, way: Way) -> None:
+    page = walk("/all", way)
+    page.keyboard.press("j")
+    expect(page.locator(".row[data-current]")).to_have_count(1)
+    first = page.locator("#article h1").inner_text()
+    page.keyboard.press("j")
+    expect(page.locator("#article h1")).not_to_have_text(first)
+    page.keyboard.press("k")
+    expect(page.locator("#article h1")).to_have_text(first)
+    page.keyboard.press("s")
+    expect(page.locator(".row[data-current][data-starred]")).to_have_count(1)
+    page.keyboard.press("z")
+    expect(page.locator(".row[data-current][data-starred]")).to_have_count(0)
+    page.keyboard.press("l")
+    expect(page.locator(".row[data-current][data-later]")).to_have_count(1)
+    page.keyboard.press("l")
+    page.keyboard.press("m")
+    expect(page.locator(".row[data-current][data-unread]")).to_have_count(1)
+    page.keyboard.press("m")
+    page.keyboard.press("?")
+    expect(page.locator("#keys[open]")).to_be_visible()
+    keep_picture(page, "keys", way)
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+def test_space_pages_and_goes_on_and_g_goes_places(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="Herons return").click()
+    expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+    page.keyboard.press(" ")
+    until(page, "document.getElementById('article-body').scrollTop > 100")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url("**/starred")
+    page.keyboard.press("/")
+    expect(page.locator("#find[open]")).to_be_visible()
+    page.keyboard.type("reeds")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=reeds")
+    expect(page.locator(".row mark").first).to_be_visible()
+    page.keyboard.press("Shift+J")
+    expect(page.locator("#selection")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#selection")).not_to_be_visible()
+
+
+def test_the_list_has_one_stop_for_tab_and_arrows_within(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    expect(page.locator(".row h3 a[tabindex='0']")).to_have_count(1)
+    page.locator(".row h3 a").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('.row') === document.querySelectorAll('.row')[1]")
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.closest('.row') === document.querySelector('.row')")

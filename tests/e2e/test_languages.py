@@ -1,0 +1,48 @@
+"""The page in another language: asked for by the browser, or chosen in the settings."""
+
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import DESK, Visit, Walk, Way, both, keep_picture, violations
+from tests.processes import Reedbed
+
+
+@both
+def test_the_page_speaks_the_language_of_the_browser(
+    home: Reedbed, owner_token: str, visit: Visit, way: Way
+) -> None:
+    page = visit(f"{home.url}/all", way, token=owner_token, locale="de-AT")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("#list-title")).to_have_text("Alle Einträge")
+    page.locator(".row h3 a", has_text="Herons return").click()
+    expect(page.locator("#article .tags")).to_contain_text("Schlagwörter")
+    page.keyboard.press("s")
+    expect(page.locator("#polite")).to_have_text("Mit Stern")
+    page.keyboard.press("s")
+    page.goto(f"{home.url}/settings/look")
+    expect(page.locator("h1")).to_have_text("Aussehen")
+    keep_picture(page, "german", way)
+    assert violations(page) == []
+
+
+def test_an_error_is_told_in_the_same_language(home: Reedbed, visit: Visit) -> None:
+    page = visit(f"{home.url}/login", DESK, locale="de-DE")
+    page.fill("#email", "nobody@example.org")
+    page.fill("#password", "not the password")
+    page.click("main button[data-kind=primary]")
+    expect(page.locator(".error").first).to_contain_text("E-Mail oder Passwort stimmt nicht")
+
+
+def test_the_language_is_chosen_in_the_settings(walk: Walk) -> None:
+    page = walk("/settings/look", DESK)
+    try:
+        _choose(page, "de")
+        expect(page.locator("h1")).to_have_text("Aussehen")
+        expect(page.locator("#tree")).to_contain_text("Ungelesen")
+    finally:
+        _choose(page, "")
+    expect(page.locator("h1")).to_have_text("Look")
+
+
+def _choose(page, language: str) -> None:
+    page.select_option("select[name=language]", language)
+    page.locator("form:has(select[name=language]) button").last.click()

@@ -1,0 +1,106 @@
+"""6. Managing: feeds and why, folders by key and by drag, rules tried first, searches, tokens, one's data."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, violations
+from tests.processes import Reedbed, signed_in
+
+
+@both
+def test_feeds_are_filtered_changed_and_say_so(walk: Walk, way: Way) -> None:
+    page = walk("/feeds", way)
+    expect(page.locator(".feedline").first).to_be_visible()
+    page.fill("#search", "Marrowby")
+    expect(page.locator(".feedline")).to_have_count(1)
+    keep_picture(page, "feeds", way)
+    page.locator(".feedline summary").click()
+    page.get_by_role("link", name="Change").click()
+    form = page.locator(".feed-form")
+    form.locator("input[name=name]").fill("")
+    form.get_by_role("button", name="Save").click()
+    expect(form.locator(".error")).to_contain_text("Feed name is required")
+    form.locator("input[name=name]").fill("The Marrowby Courier")
+    assert violations(page) == []
+    form.get_by_role("button", name="Save").click()
+    expect(page.locator(".toast")).to_contain_text("Saved")
+    expect(page.locator(".feed-form")).to_have_count(0)
+    expect(page.locator(".feedline")).to_have_count(1)
+    if not way.phone:
+        expect(page.locator("#feed-statuses [data-status=all] .count")).not_to_be_empty()
+
+
+def test_folders_move_by_keys_and_by_dragging(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        known = {one["name"] for one in client.get("/api/v1/folders").json()["items"]}
+        for name in {"Reeds", "Water", "Birds"} - known:
+            client.post("/api/v1/folders", json={"name": name}).raise_for_status()
+    page = walk("/folders", DESK)
+    _line(page, "Water").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator("#polite")).to_contain_text("moved")
+    _line(page, "Birds").drag_to(_line(page, "Reeds"), target_position={"x": 300, "y": 40})
+    expect(_line(page, "Birds")).to_have_attribute("data-depth", "1")
+    _line(page, "Birds").focus()
+    page.keyboard.press("Alt+ArrowLeft")
+    expect(_line(page, "Birds")).to_have_attribute("data-depth", "0")
+    assert violations(page) == []
+
+
+@both
+def test_a_rule_is_tried_kept_and_deleted(walk: Walk, way: Way) -> None:
+    page = walk("/rules", way)
+    page.fill("input[name=name]", f"Herons {way}")
+    page.locator("input[name=value]").first.fill("Herons return")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator("#dry-run")).to_contain_text("1 entry would match")
+    keep_picture(page, "rules", way)
+    assert violations(page) == []
+    page.get_by_role("button", name="Keep the rule").click()
+    line = page.locator(".lines li", has_text=f"Herons {way}")
+    expect(line).to_be_visible()
+    line.get_by_role("button", name="Delete").click()
+    page.locator("#ask[open] button[value=yes]").click()
+    expect(line).to_have_count(0)
+
+
+def test_a_search_is_saved_counted_and_deleted(walk: Walk) -> None:
+    page = walk("/search?q=canal", DESK)
+    page.fill("#search-name", "Canals")
+    page.get_by_role("button", name="Keep this search").click()
+    page.wait_for_url(re.compile(r"/saved/\d+$"))
+    counted = page.locator("#tree a", has_text="Canals").locator(".count")
+    expect(counted).to_have_text(re.compile(r"^\d+$"))
+    page.goto(page.url.partition("/saved")[0] + "/searches")
+    page.get_by_role("button", name="Delete").click()
+    if page.locator("#ask[open]").count():
+        page.locator("#ask[open] button[value=yes]").click()
+    expect(page.locator("#tree a", has_text="Canals")).to_have_count(0)
+
+
+@both
+def test_an_app_password_is_shown_once_and_a_reload_does_no_harm(walk: Walk, way: Way) -> None:
+    page = walk("/settings/devices", way)
+    page.fill("#name", f"Reader {way}")
+    page.get_by_role("button", name="Make a password").click()
+    expect(page.locator(".secret code").first).to_be_visible()
+    keep_picture(page, "devices", way)
+    assert violations(page) == []
+    page.goto(page.url)
+    page.wait_for_url("**/settings/devices")
+    expect(page.locator(".secret")).to_have_count(0)
+    page.locator(".lines li", has_text=f"Reader {way}").get_by_role("button", name="Revoke").click()
+    page.locator("#ask[open] button[value=yes]").click()
+    expect(page.locator(".lines li", has_text=f"Reader {way}")).to_have_count(0)
+
+
+def test_everything_can_be_taken_away(walk: Walk) -> None:
+    page = walk("/settings/data", DESK)
+    with page.expect_download() as taken:
+        page.get_by_role("link", name="Export OPML").click()
+    assert "xmlUrl" in taken.value.path().read_text()
+
+
+def _line(page: Page, name: str):
+    return page.locator(f"#folders > li[aria-label='{name}']")

@@ -1,0 +1,98 @@
+"""8. Installed and offline: what was opened stays readable, marks wait, notes arrive by push."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import DESK, Visit, Walk, Way, both, keep_picture, log_in, until, violations
+from tests.feedsite import FeedSite
+from tests.processes import Reedbed, signed_in, wait_for
+from tests.pushservice import PushService, push_service_in_thread
+
+
+@both
+def test_what_was_opened_is_read_offline_and_marks_are_sent_later(
+    walk: Walk, home: Reedbed, way: Way
+) -> None:
+    page = walk("/all", way)
+    _wait_for_worker(page)
+    page.reload()
+    row = page.locator(".row", has_text="The third morning")
+    row.locator("h3 a").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    address, entry = page.url, page.url.rpartition("/")[2]
+    page.context.set_offline(True)
+    page.keyboard.press("s")
+    expect(page.locator(".banner[data-offline]:visible")).to_contain_text("1 mark waits")
+    keep_picture(page, "offline", way)
+    page.goto(address)
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    page.goto(address.partition("/all")[0] + "/history")
+    expect(page.locator("#kept a", has_text="The third morning")).to_be_visible()
+    assert violations(page) == []
+    page.context.set_offline(False)
+    page.goto(address)
+    with signed_in(home.url) as client:
+        wait_for("the mark", lambda: client.get(f"/api/v1/entries/{entry}").json()["starred"])
+        client.patch(f"/api/v1/entries/{entry}", json={"starred": False})
+
+
+def test_the_page_can_be_installed(walk: Walk) -> None:
+    page = walk("/unread", DESK)
+    manifest = page.evaluate("fetch(document.querySelector('link[rel=manifest]').href).then(r => r.json())")
+    assert manifest["display"] == "standalone"
+    assert {"192x192", "512x512"} <= {size for icon in manifest["icons"] for size in icon["sizes"].split()}
+
+
+@pytest.fixture
+def push_service() -> Iterator[PushService]:
+    with push_service_in_thread() as service:
+        yield service
+
+
+def test_a_device_asks_for_notes_and_shows_them(
+    fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite, push_service: PushService
+) -> None:
+    """The browser's own push service is out of reach; the one on loopback takes its place."""
+    page = visit(f"{fresh_server.url}/login")
+    page.context.grant_permissions(["notifications"])
+    handed_out = json.dumps(push_service.subscription())
+    page.add_init_script(f"PushManager.prototype.subscribe = async () => ({{toJSON: () => ({handed_out})}})")
+    log_in(page, fresh_server)
+    _wait_for_worker(page)
+    page.goto(f"{fresh_server.url}/settings/notifications")
+    page.get_by_role("button", name="Tell this device").click()
+    expect(page.locator(".lines .chip", has_text="this one")).to_be_visible()
+    keep_picture(page, "notifications")
+    assert violations(page) == []
+    page.get_by_role("button", name="Send a test").click()
+    note = wait_for("a note", lambda: push_service.notes)[0]
+    _deliver(page, fresh_server, note)
+    shown = until(
+        page, "navigator.serviceWorker.ready.then(r => r.getNotifications()).then(all => all[0]?.body)"
+    )
+    assert shown == note["body"]
+
+
+def _deliver(page: Page, server: Reedbed, note: dict[str, str]) -> None:
+    """As the browser's push service hands a note to the worker of a page."""
+    session = page.context.new_cdp_session(page)
+    found: list[str] = []
+    session.on(
+        "ServiceWorker.workerRegistrationUpdated",
+        lambda event: found.extend(one["registrationId"] for one in event["registrations"]),
+    )
+    session.send("ServiceWorker.enable")
+    for _ in range(100):
+        if found:
+            break
+        page.wait_for_timeout(50)
+    message = {"origin": server.url, "registrationId": found[0], "data": json.dumps(note)}
+    session.send("ServiceWorker.deliverPushMessage", message)
+
+
+def _wait_for_worker(page: Page) -> None:
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    until(page, "caches.open('reedbed-shell-1').then(cache => cache.keys()).then(keys => keys.length > 2)")

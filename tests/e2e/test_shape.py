@@ -1,0 +1,89 @@
+"""1. The shape: three panes on a desk, one on a phone, and an address for everything."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import DESK, PHONE, Walk, Way, every_way, keep_picture, violations
+
+
+@every_way
+def test_list_and_article_stand_side_by_side_or_one_behind_the_other(walk: Walk, way: Way) -> None:
+    page = walk("/all", way)
+    link = page.locator(".row h3 a", has_text="Herons return")
+    expect(link).to_be_visible()
+    keep_picture(page, "list", way)
+    address = link.get_attribute("href")
+    link.click()
+    expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+    expect(page).to_have_url(re.compile(f"{address}$"))
+    for pane in ("#nav", "#list"):
+        expect(page.locator(pane)).to_be_visible(visible=not way.phone)
+    assert _first_headings(page) == 1
+    keep_picture(page, "article", way)
+    assert violations(page) == []
+    page.reload()
+    expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+    page.go_back()
+    expect(page.locator("#list")).to_be_visible()
+    expect(page).to_have_url(re.compile("/all$"))
+
+
+def test_a_phone_goes_from_the_views_to_a_list_and_an_article_and_back(walk: Walk) -> None:
+    page = walk("/unread", PHONE)
+    page.locator("#list-bar [data-act=nav]").click()
+    expect(page.locator("#nav")).to_be_visible()
+    expect(page.locator("#list")).not_to_be_visible()
+    page.locator("#nav a", has_text="The Marrowby Courier").click()
+    expect(page.locator("#list-title")).to_have_text("The Marrowby Courier")
+    page.locator(".row h3 a").first.click()
+    expect(page.locator("#article .prose")).to_be_visible()
+    page.locator("#article [data-act=list]").click()
+    expect(page.locator("#list")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_entry_opens_in_a_new_tab_and_alone(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    link = page.locator(".row h3 a", has_text="A second look")
+    entry = (link.get_attribute("href") or "").rpartition("/")[2]
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["Control"])
+    expect(opened.value.locator("#article h1")).to_have_text("A second look at the canal")
+    page.goto(page.url.replace("/all", f"/entry/{entry}"))
+    expect(page.locator("#article h1")).to_have_text("A second look at the canal")
+
+
+def test_panes_keep_the_width_they_were_given(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    before = _width(page)
+    split = page.locator("#list .split")
+    split.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    wider = _width(page)
+    assert wider > before + 32
+    page.reload()
+    assert abs(_width(page) - wider) < 2
+    page.locator("#list .split").focus()
+    page.keyboard.press("Home")
+    assert abs(_width(page) - before) < 2
+
+
+def test_without_scripts_reading_and_marking_work(walk: Walk) -> None:
+    page = walk("/all", DESK, java_script_enabled=False)
+    page.get_by_role("link", name="The third morning").click()
+    expect(page.locator(".prose")).to_contain_text("The reeds stand")
+    page.locator("#article form[data-mark='later'] button:visible").first.click()
+    page.goto(page.url.partition("/all")[0] + "/later")
+    expect(page.locator(".row", has_text="The third morning")).to_have_count(1)
+    page.get_by_role("link", name="The third morning").click()
+    page.locator("#article form[data-mark='later'] button:visible").first.click()
+
+
+def _width(page: Page) -> float:
+    return page.locator("#list").evaluate("pane => pane.getBoundingClientRect().width")
+
+
+def _first_headings(page: Page) -> int:
+    return page.locator("h1:not([aria-level]):visible").count()
