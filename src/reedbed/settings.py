@@ -75,6 +75,12 @@ class Settings(BaseSettings):
     fetch_max_bytes: int = Field(10 * 1024 * 1024, ge=1024)
     host_delay: float = Field(1.0, ge=0, le=3600)
     contact_url: str = ""
+
+    # pictures and pages handed on
+    image_proxy: Literal["off", "http", "all"] = "http"
+    image_cache_mb: int = Field(200, ge=0)
+    proxy_timeout_seconds: float = Field(10, gt=0, le=120)
+    proxy_max_size_bytes: int = Field(5 * 1024 * 1024, ge=1024)
     websub: Literal["auto", "on", "off"] = "auto"
 
     # keeping

@@ -20,6 +20,7 @@ from reedbed.api import (
     full_articles,
     health,
     highlights,
+    images,
     imports,
     inbound,
     mcp,
@@ -95,6 +96,7 @@ def register(app: FastAPI) -> None:
     app.include_router(health.router)  # asks nobody who they are: it must answer when nobody can know
     app.include_router(websub.callbacks)
     app.include_router(inbound.router)
+    app.include_router(images.router)  # a page may show more of them than a program may ask questions
     compat.register(app)
     mcp.register(app)
     describe(app)

@@ -28,6 +28,7 @@ from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response
 from reedbed.http.limits import spend_search
 from reedbed.services import entries, marking
+from reedbed.services.images import pictures_for_programs
 from reedbed.services.search import SearchOrder, search_entries
 from reedbed.services.summaries import one_lines
 
@@ -122,7 +123,7 @@ async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Res
 async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
     found = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
-    return json_response(entry_json(found, lines.get(entry_id)))
+    return json_response(entry_json(found, pictures_for_programs(runtime), lines.get(entry_id)))
 
 
 @router.patch(

@@ -8,6 +8,7 @@ from reedbed.domain.differences import Difference
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.http.json import moment
 from reedbed.services.entries import Revision
+from reedbed.services.images import Pictures
 
 
 class EntryItem(BaseModel):
@@ -101,11 +102,11 @@ def entry_item(row: EntryRow, one_line: str | None = None) -> dict[str, Any]:
     }
 
 
-def entry_json(entry: Entry, one_line: str | None = None) -> dict[str, Any]:
+def entry_json(entry: Entry, pictures: Pictures, one_line: str | None = None) -> dict[str, Any]:
     row = entry.row
     return {
         **entry_item(row, one_line),
-        "content": entry.content,
+        "content": pictures.in_html(entry.content),
         "authors": entry.authors,
         "categories": entry.categories,
         "attachments": entry.enclosures,

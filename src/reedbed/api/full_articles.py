@@ -8,6 +8,7 @@ from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
 from reedbed.http.limits import RefreshLimit
 from reedbed.services.full_articles import read_full_article
+from reedbed.services.images import pictures_for_programs
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
@@ -24,4 +25,5 @@ class FullArticleOut(BaseModel):
 )
 async def full_article(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, _: RefreshLimit) -> Response:
     found = await read_full_article(runtime, caller.user_id, entry_id)
-    return json_response({"content": found.content, "failed": found.failed or None})
+    content = None if found.content is None else pictures_for_programs(runtime).in_html(found.content)
+    return json_response({"content": content, "failed": found.failed or None})

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from email.utils import format_datetime, parsedate_to_datetime
 
 from fastapi import APIRouter, Request, Response
@@ -10,6 +11,7 @@ from reedbed.api.feeds_written import Masthead, as_atom, as_json_feed
 from reedbed.domain.times import SECOND, Instant, from_datetime, rfc3339, to_datetime
 from reedbed.domain.urls import host_of
 from reedbed.http.caller import RuntimeOf
+from reedbed.services.images import pictures_for_programs
 from reedbed.services.published_feeds import Publication, read_publication
 from reedbed.services.runtime import Runtime
 from reedbed.store.entry_texts import EntryWords
@@ -45,7 +47,11 @@ async def _answer(
     request: Request, runtime: Runtime, token: str, form: str, write: Writer, media_type: str
 ) -> Response:
     publication = await read_publication(runtime, token)
-    body = write(_masthead(runtime, publication, published_url(runtime, token, form)), publication.entries)
+    head = _masthead(runtime, publication, published_url(runtime, token, form))
+    pictures = pictures_for_programs(runtime)
+    body = write(
+        head, [replace(entry, content=pictures.in_html(entry.content)) for entry in publication.entries]
+    )
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     changed_at = _changed_at(publication)
     headers = {

@@ -25,6 +25,7 @@ PROGRAM_PATHS = (
     "/accounts",
     "/greader",
     "/icons/",
+    "/images/",
     "/reader",
     "/fever",
     "/mcp",

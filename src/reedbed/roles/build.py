@@ -29,6 +29,7 @@ from reedbed.events.memory import MemoryBus
 from reedbed.events.pacer import MemoryPacer, Pacer
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
+from reedbed.ingest.image_cache import ImageCache
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.providers import sign_in_policy
 from reedbed.services import accounts
@@ -40,6 +41,7 @@ from reedbed.services.runtime import (
     FetchPolicy,
     FramingPolicy,
     HubPolicy,
+    ImagePolicy,
     Runtime,
 )
 from reedbed.services.sessions import watch_revocations
@@ -91,6 +93,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             sign_in=sign_in,
             mailer=_mailer(settings),
             mail=_mail_policy(settings),
+            images=_image_policy(settings),
             keeping=_keeping(settings),
             backups=_backup_policy(settings),
         )
@@ -153,6 +156,17 @@ def _fetch_policy(settings: Settings) -> FetchPolicy:
         max_failures=settings.fetch_max_failures,
         concurrency=settings.fetch_concurrency,
         host_delay=int(settings.host_delay * SECOND),
+    )
+
+
+def _image_policy(settings: Settings) -> ImagePolicy:
+    room = settings.image_cache_mb * 1024 * 1024
+    folder = settings.data_dir / "cache" / "images"
+    return ImagePolicy(
+        mode=settings.image_proxy,
+        timeout=settings.proxy_timeout_seconds,
+        max_bytes=settings.proxy_max_size_bytes,
+        cache=ImageCache(folder, max_bytes=room) if room else None,
     )
 
 

@@ -9,6 +9,7 @@ from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
 from reedbed.domain.identities import Provider
+from reedbed.domain.images import ImageMode
 from reedbed.domain.limits import Limits
 from reedbed.domain.mail_policy import MailPolicy
 from reedbed.domain.retention import Keeping
@@ -17,6 +18,7 @@ from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter
 from reedbed.events.pacer import Pacer
 from reedbed.ingest.fetch import Fetcher
+from reedbed.ingest.image_cache import ImageCache
 from reedbed.ingest.mail_out import Mailer
 from reedbed.ingest.oidc import OidcClient
 from reedbed.services.caller_cache import CallerCache
@@ -81,6 +83,17 @@ class FramingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class ImagePolicy:
+    """Which pictures of articles are handed on by the server."""
+
+    mode: ImageMode = "http"
+    timeout: float = 10.0
+    """Seconds."""
+    max_bytes: int = 5 * 1024 * 1024
+    cache: ImageCache | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SignInPolicy:
     """Who else may vouch for people."""
 
@@ -108,6 +121,7 @@ class Runtime:
     ai: AiPolicy = field(default=AiPolicy())
     framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
+    images: ImagePolicy = field(default=ImagePolicy())
     sign_in: SignInPolicy = field(default=SignInPolicy())
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""

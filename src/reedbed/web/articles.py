@@ -8,6 +8,7 @@ from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
+from reedbed.services.images import Pictures
 from reedbed.web.moments import full_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
@@ -24,6 +25,7 @@ def build_article(
     feed: ShelfFeed | None,
     *,
     place: Place | None,
+    pictures: Pictures,
     now: Instant,
     zone: tzinfo,
     known_tags: tuple[str, ...],
@@ -43,7 +45,7 @@ def build_article(
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
         when=full_moment(row.sort_at, now, zone),
-        body=Markup(_body(entry, show_full=show_full)),  # noqa: S704  sanitised when it was stored
+        body=Markup(pictures.in_html(_body(entry, show_full=show_full))),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
         original_url=row.url or entry.external_url or "",

@@ -10,6 +10,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.bookmarks import delete_bookmark, get_bookmark, keep_entry
 from reedbed.services.entries import get_entry
+from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 from reedbed.web.moments import short_moment, zone_of
@@ -47,7 +48,7 @@ async def show_bookmark(
         title=kept.row.title or translate("Without a title"),
         source=kept.row.feed_title,
         saved=_saved(request, runtime, kept.row),
-        body=Markup(kept.content),  # noqa: S704  sanitised when it was stored
+        body=Markup(pictures_for_page(runtime).in_html(kept.content)),  # noqa: S704  sanitised when it was stored
         original_url=kept.row.url or "",
     )
     return await app_page(request, runtime, caller, "manage/bookmark.html", shown)

@@ -11,6 +11,7 @@ from reedbed.domain.paging import Cursor
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
+from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, entries, highlights, shelf
 from reedbed.store.database import Tx
@@ -116,6 +117,7 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
         look_of(request),
         runtime.now(),
         zone_of(request),
+        pictures=pictures_for_page(runtime),
         lines=lines,
         framing=framing,
         stories=stories,
@@ -181,6 +183,7 @@ async def read_article(
         entry,
         followed.get(entry.row.feed_id),
         place=place,
+        pictures=pictures_for_page(runtime),
         now=now,
         zone=zone,
         known_tags=tuple(await tag_names(tx, user_id)),

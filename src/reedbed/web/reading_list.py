@@ -10,6 +10,7 @@ from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.paging import decode_cursor, encode_cursor
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
+from reedbed.services.images import Pictures
 from reedbed.web.framing_views import ListFraming
 from reedbed.web.moments import day_of, short_moment
 from reedbed.web.places import Place
@@ -33,6 +34,7 @@ class ListMaker:
         now: Instant,
         zone: tzinfo,
         *,
+        pictures: Pictures,
         lines: Mapping[int, str] | None = None,
         framing: ListFraming | None = None,
         stories: ListStories | None = None,
@@ -42,6 +44,7 @@ class ListMaker:
         self._look = look
         self._now = now
         self._zone = zone
+        self._pictures = pictures
         self._lines = lines or {}
         self._framing = framing or ListFraming()
         self._stories = stories or ListStories()
@@ -89,13 +92,17 @@ class ListMaker:
             when=short_moment(row.sort_at, self._now, self._zone),
             text=self._text(row),
             language=row.language or "",
-            picture=row.image if row.image and row.image.startswith("https:") else "",
+            picture=self._picture(row),
             unread=not row.states.read,
             starred=row.states.starred,
             later=row.states.later,
             current=row.id == current,
         )
         return self._stories.dress(self._framing.dress(shown, row))
+
+    def _picture(self, row: EntryRow) -> str:
+        address = self._pictures.one(row.image) or ""
+        return "" if address.startswith("http:") else address
 
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")

@@ -15,6 +15,7 @@ from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor
 from reedbed.domain.times import Instant
 from reedbed.http.ids import path_id
 from reedbed.http.limits import SearchLimit
+from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
 from reedbed.services.searches import get_search
@@ -102,7 +103,14 @@ async def _show(visit: Visit, place: SearchPlace) -> Response:
 async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, trouble: str) -> EntryList:
     request, runtime = visit.request, visit.runtime
     followed = await feeds_behind(tx, visit.user_id, found.rows)
-    maker = SearchListMaker(place, followed, look_of(request), runtime.now(), zone_of(request))
+    maker = SearchListMaker(
+        place,
+        followed,
+        look_of(request),
+        runtime.now(),
+        zone_of(request),
+        pictures=pictures_for_page(runtime),
+    )
     maker.matched, maker.trouble = found.matched, trouble
     begins = visit.cursor is None or place.by == "relevance"
     after = None if begins else _cursor(place, visit.cursor or "").sort_at

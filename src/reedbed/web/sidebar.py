@@ -54,9 +54,7 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
     )
 
 
-async def _counts(
-    tx: Tx, user_id: int, followed: Sequence[ShelfFeed], rows: Sequence[FolderRow]
-) -> Counts:
+async def _counts(tx: Tx, user_id: int, followed: Sequence[ShelfFeed], rows: Sequence[FolderRow]) -> Counts:
     counts = [
         SubscriptionCount(one.subscription_id, one.feed_id, one.folder_id, one.unread) for one in followed
     ]

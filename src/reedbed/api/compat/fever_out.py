@@ -6,7 +6,7 @@ from typing import Any
 
 from reedbed.api.compat.greader_items import Contents, seconds, shown_content
 from reedbed.domain.entries import Entry
-from reedbed.domain.following import Followed, Origin
+from reedbed.domain.following import Followed
 from reedbed.domain.reader_labels import Labels
 
 NO_ICON_ID = 0
@@ -51,21 +51,22 @@ def favicons(icons: Sequence[tuple[int, str, bytes]]) -> list[dict[str, Any]]:
 
 
 def items(contents: Contents) -> list[dict[str, Any]]:
-    return [_item(entry, contents.origins[entry.row.feed_id]) for entry in contents.entries]
+    return [_item(entry, contents) for entry in contents.entries]
 
 
 def joined(ids: Sequence[int]) -> str:
     return ",".join(map(str, ids))
 
 
-def _item(entry: Entry, origin: Origin) -> dict[str, Any]:
+def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
     row = entry.row
+    origin = contents.origins[row.feed_id]
     return {
         "id": row.id,
         "feed_id": row.feed_id,
         "title": row.title,
         "author": row.author or "",
-        "html": shown_content(entry, origin),
+        "html": shown_content(entry, contents),
         "url": row.url or entry.external_url or origin.site_url or origin.url,
         "is_saved": int(row.states.starred),
         "is_read": int(row.states.read),

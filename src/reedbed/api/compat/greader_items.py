@@ -10,6 +10,7 @@ from reedbed.domain.following import Origin
 from reedbed.domain.reader_ids import feed_name, label_name, long_id, state_name
 from reedbed.domain.reader_labels import Labels, labels_of
 from reedbed.domain.times import SECOND, Instant
+from reedbed.services.images import Pictures
 from reedbed.store import entries, folders, following
 from reedbed.store.database import Tx
 
@@ -24,24 +25,26 @@ class Contents:
     entries: Sequence[Entry]
     origins: dict[int, Origin]
     labels: Labels
+    pictures: Pictures
 
 
-async def read_contents(tx: Tx, user_id: int, ids: list[int]) -> Contents:
+async def read_contents(tx: Tx, user_id: int, ids: list[int], pictures: Pictures) -> Contents:
     """Four statements, however many entries."""
     found = await entries.by_ids(tx, user_id, ids) if ids else []
     feed_ids = list({entry.row.feed_id for entry in found})
     origins = await following.origins(tx, user_id, feed_ids) if feed_ids else {}
     labels = labels_of(await folders.of_user(tx, user_id))
-    return Contents(found, origins, labels)
+    return Contents(found, origins, labels, pictures)
 
 
 def items(contents: Contents) -> list[dict[str, Any]]:
-    return [_item(entry, contents.origins[entry.row.feed_id], contents.labels) for entry in contents.entries]
+    return [_item(entry, contents) for entry in contents.entries]
 
 
-def shown_content(entry: Entry, origin: Origin) -> str:
+def shown_content(entry: Entry, contents: Contents) -> str:
     """The whole article only for those who asked for it."""
-    return entry.full_content if origin.full_text == "always" and entry.full_content else entry.content
+    whole = contents.origins[entry.row.feed_id].full_text == "always"
+    return contents.pictures.in_html((whole and entry.full_content) or entry.content)
 
 
 def seconds(moment: Instant) -> int:
@@ -52,8 +55,9 @@ def microseconds(moment: Instant) -> str:
     return f"{moment}000"
 
 
-def _item(entry: Entry, origin: Origin, labels: Labels) -> dict[str, Any]:
+def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
     row = entry.row
+    origin, labels = contents.origins[row.feed_id], contents.labels
     published = row.published_at if row.published_at is not None else row.sort_at
     # Apps take the first address without looking, so there always is one.
     address = row.url or entry.external_url or origin.site_url or origin.url
@@ -66,7 +70,7 @@ def _item(entry: Entry, origin: Origin, labels: Labels) -> dict[str, Any]:
         "title": row.title,
         "canonical": [{"href": address}],
         "alternate": [{"href": address, "type": "text/html"}],
-        "summary": {"direction": "ltr", "content": shown_content(entry, origin)},
+        "summary": {"direction": "ltr", "content": shown_content(entry, contents)},
         "categories": _categories(entry, origin, labels),
         "origin": {
             "streamId": feed_name(row.feed_id),

@@ -1,0 +1,22 @@
+"""Pictures of articles, handed on under signed addresses."""
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.http.caller import RuntimeOf
+from reedbed.http.client_ip import client_ip
+from reedbed.services.images import open_picture
+
+router = APIRouter(tags=["entries"])
+
+HEADERS = {
+    "Cache-Control": "private, max-age=2592000, immutable",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Content-Disposition": "inline",
+}
+
+
+@router.get("/images/{signature}/{address}", include_in_schema=False)
+async def image(request: Request, runtime: RuntimeOf, signature: str, address: str) -> Response:
+    picture = await open_picture(runtime, signature, address, client_ip(request))
+    return Response(picture.data, 200, HEADERS, picture.media_type)

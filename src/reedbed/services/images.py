@@ -1,0 +1,91 @@
+"""Pictures of articles through the server: readers are not seen by the sites, and plain http is not mixed in.
+
+Only addresses signed here are fetched, behind the guard, and only what is a picture is handed on.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reedbed.domain.errors import NotFound, Unavailable
+from reedbed.domain.fetching import Fetched, FetchRequest
+from reedbed.domain.images import picture_type, signed_address, signed_path
+from reedbed.domain.limits import Allowance
+from reedbed.ingest.clean_images import route_images
+from reedbed.services.limits import network_of, spend
+from reedbed.services.runtime import Runtime
+
+FETCHES = Allowance(200, 5)
+"""Pictures that have to be fetched first, for one address: a page or three at once."""
+
+_ACCEPT = "image/avif, image/webp, image/png, image/jpeg, image/gif;q=0.9, */*;q=0.1"
+_NONE = "There is no such picture."
+_BUSY = "Many pictures are being fetched. Try again in a moment."
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    media_type: str
+    data: bytes
+
+
+class Pictures:
+    """Gives pictures the address they are shown from: their own, or one through the server."""
+
+    def __init__(self, through: Callable[[str], str] | None, *, everything: bool) -> None:
+        self._through = through
+        self._everything = everything
+
+    def in_html(self, clean_html: str) -> str:
+        if self._through is None:
+            return clean_html
+        return route_images(clean_html, self._through, everything=self._everything)
+
+    def one(self, url: str | None) -> str | None:
+        if url is None or self._through is None:
+            return url
+        return self._through(url) if self._everything or url.startswith("http:") else url
+
+
+def pictures_for_page(runtime: Runtime) -> Pictures:
+    return _pictures(runtime, "")
+
+
+def pictures_for_programs(runtime: Runtime) -> Pictures:
+    """With whole addresses: an app has no page they could be relative to."""
+    return _pictures(runtime, runtime.accounts.base_url)
+
+
+def _pictures(runtime: Runtime, base: str) -> Pictures:
+    if runtime.images.mode == "off":
+        return Pictures(None, everything=False)
+    return Pictures(
+        lambda url: base + signed_path(runtime.secret, url), everything=runtime.images.mode == "all"
+    )
+
+
+async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> Picture:
+    """The picture behind a signed path."""
+    url = signed_address(runtime.secret, signature, encoded)
+    if url is None or runtime.images.mode == "off":
+        raise NotFound(_NONE)
+    cache = runtime.images.cache
+    data = await asyncio.to_thread(cache.get, url) if cache else None
+    if data is None:
+        await spend(runtime, f"images:{network_of(ip)}", FETCHES, _BUSY)
+        data = await _fetch(runtime, url)
+        if cache is not None:
+            await asyncio.to_thread(cache.put, url, data)
+    return Picture(picture_type(data) or "application/octet-stream", data)
+
+
+async def _fetch(runtime: Runtime, url: str) -> bytes:
+    request = FetchRequest(url, accept=_ACCEPT, max_bytes=runtime.images.max_bytes)
+    try:
+        async with asyncio.timeout(runtime.images.timeout):
+            found = await runtime.fetcher.fetch(request)
+    except TimeoutError:
+        raise Unavailable("The site did not send the picture in time.") from None
+    if not isinstance(found, Fetched) or picture_type(found.body) is None:
+        raise NotFound(_NONE)
+    return found.body
