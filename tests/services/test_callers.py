@@ -8,6 +8,7 @@ import pytest
 
 from reedbed.domain.accounts import Caller, User
 from reedbed.domain.hints import Hint
+from reedbed.events.bus import LocalHub
 from reedbed.events.redis import RedisBus, connect
 from reedbed.events.redis_reach import Reach
 from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
@@ -21,7 +22,7 @@ from reedbed.services.sessions import (
     revoke_session,
     watch_revocations,
 )
-from reedbed.store import users
+from reedbed.store import sessions, users
 from reedbed.store.database import counting
 from tests.crawling import crawl_on
 
@@ -119,6 +120,23 @@ async def test_a_stream_ends_within_a_second_of_its_session(runtime: Runtime, ho
             await revoke_other_sessions(runtime, me)
         case _:
             await disable_member(runtime, user)
+
+    async with asyncio.timeout(1):
+        await stream
+
+
+async def test_a_stream_that_missed_the_word_of_its_end_asks_and_ends(runtime: Runtime) -> None:
+    """Redis was away while the session was revoked elsewhere."""
+    session = await open_session(runtime, await _user(runtime))
+    me = await identify(runtime, session.token)
+    assert me is not None and me.session_id is not None
+    stream = asyncio.create_task(_listen(follow(runtime, me, None)))
+    await asyncio.sleep(0.05)
+    async with runtime.db.write() as tx:
+        await sessions.remove(tx, me.user_id, me.session_id)
+    assert isinstance(runtime.bus, LocalHub)
+
+    runtime.bus.miss()
 
     async with asyncio.timeout(1):
         await stream

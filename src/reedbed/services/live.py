@@ -11,6 +11,7 @@ from reedbed.domain.hints import Hint
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.events.bus import Listener, new_hint_id
 from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import still_open
 from reedbed.store import following
 
 HEARTBEAT_SECONDS = 30.0
@@ -43,8 +44,11 @@ async def _heard(
 ) -> AsyncGenerator[Hint | None]:
     while runtime.now() < ends_at:
         hint = await listener.next(HEARTBEAT_SECONDS)
-        if listener.missed:
-            listener.missed = False
+        missed, listener.missed = listener.missed, False
+        # The hint that this stream must end may be among those that were missed.
+        if (missed or hint is None) and not await still_open(runtime, caller):
+            return
+        if missed:
             yield _resync()
         if hint is not None and (hint.topic == "stopping" or _revokes(hint, caller)):
             return

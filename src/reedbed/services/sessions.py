@@ -59,6 +59,19 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
     return replace(caller, by_cookie=True) if by_cookie else caller
 
 
+async def still_open(runtime: Runtime, caller: Caller) -> bool:
+    """For what outlives a request: whether the door it came in by is still open. In doubt, it is."""
+    now = runtime.now()
+    try:
+        async with runtime.db.read() as tx:
+            if caller.session_id is not None:
+                idle_since = now - runtime.accounts.session_idle
+                return await sessions.is_open(tx, caller.session_id, now=now, idle_since=idle_since)
+            return caller.token_id is None or await tokens.by_id(tx, "api", caller.token_id) is not None
+    except Unavailable:
+        return True
+
+
 async def list_sessions(runtime: Runtime, user_id: int) -> list[Session]:
     """The last active first."""
     now = runtime.now()

@@ -23,6 +23,11 @@ _CALLER = Statement(
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
     .where(sessions.c.token_hash == bindparam("token_hash"), *_alive, users.c.disabled_at.is_(None))
 )
+_OPEN = Statement(
+    select(sessions.c.id)
+    .join_from(sessions, users, users.c.id == sessions.c.user_id)
+    .where(sessions.c.id == bindparam("session_id"), *_alive, users.c.disabled_at.is_(None))
+)
 _LIST = Statement(
     select(
         sessions.c.id,
@@ -84,6 +89,11 @@ async def of_user(
     """The last active first."""
     params = {"user_id": user_id, "now": now, "idle_since": idle_since, "limit": limit}
     return [Session(*row) for row in await tx.all(_LIST, params)]
+
+
+async def is_open(tx: Tx, session_id: int, *, now: Instant, idle_since: Instant) -> bool:
+    params = {"session_id": session_id, "now": now, "idle_since": idle_since}
+    return await tx.value(_OPEN, params) is not None
 
 
 async def opened_at(tx: Tx, session_id: int) -> Instant | None:
