@@ -8,6 +8,9 @@ import pytest
 
 from reedbed.domain.times import DAY
 from reedbed.roles.app import create_app
+from reedbed.services.operator_feeds import FeedSettings, add_feed
+from reedbed.store import feed_merge
+from reedbed.store import framing as store
 from tests.clients import Client, new_client, session_of
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -160,3 +163,36 @@ async def test_what_others_follow_is_not_found(room: Newsroom, site: FeedSite, r
     async with new_client(create_app(room.runtime), headers={"Authorization": f"Bearer {token}"}) as other:
         for path in (f"entries/{entry}", f"subscriptions/{subscription}"):
             assert (await other.get(f"/api/v1/{path}/framing")).status_code == 404
+        assert (await other.get("/api/v1/framing", params={"entry_ids": entry})).json()["items"] == []
+
+
+async def test_the_rows_of_a_list_are_asked_for_together(
+    room: Newsroom, site: FeedSite, reader: Client
+) -> None:
+    site.publish("SHOCK", content=LONG)
+    site.publish("PANIC", content=LONG + "<p>2</p>")
+    subscription = await follow(reader, room)
+    await reader.put(f"/api/v1/subscriptions/{subscription}/framing", json={"enabled": True})
+    await room.work()
+    ids = await room.entries()
+    items = (await reader.get("/api/v1/framing", params={"entry_ids": [*ids, 999]})).json()["items"]
+    assert {item["entry_id"]: item["title"] for item in items} == {
+        str(ids[0]): "Calm: SHOCK",
+        str(ids[1]): "Calm: PANIC",
+    }
+    assert (items[0]["overall"], items[0]["framing"], items[0]["band"]) == (0.5, 0.25, "mixed")
+    assert (await reader.get("/api/v1/framing", params={"entry_ids": range(1, 300)})).status_code == 400
+
+
+async def test_a_feed_that_joins_another_brings_its_switch_and_settings(
+    room: Newsroom, site: FeedSite, reader: Client
+) -> None:
+    await follow(reader, room)
+    await reader.put("/api/v1/subscriptions/1/framing", json={"enabled": True})
+    await add_feed(room.runtime, site.feed_url(), FeedSettings(prompt="Mind the adjectives."))
+    other = await room.crawl.follow(site.feed_url("other"), user_id=await room.crawl.person())
+    async with room.runtime.db.write() as tx:
+        await feed_merge.merge(tx, 1, other)
+        assert await store.is_wished(tx, reader.user_id, other)
+        kept = await store.settings_of(tx, other)
+    assert kept is not None and kept.prompt == "Mind the adjectives." and kept.deframe

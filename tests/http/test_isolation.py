@@ -31,6 +31,7 @@ NOUNS = {
     "device_id": "push_devices",
     "undo_id": "undo_steps",
     "entry_id": "entries",
+    "entry_ids": "entries",
     "search_id": "searches",
     "story_id": "stories",
     "parent_id": "folders",

@@ -1,19 +1,28 @@
 """How entries are framed, for those who follow their feeds."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.deframer import ScoreOut, score_json
 from reedbed.domain.framing import Analysis, AnalysisState, band_of
 from reedbed.domain.framing_items import CAVEAT
 from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
+from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
-from reedbed.services.framing import FramingOfFeed, framing_of_feed, get_analysis, read_again, set_wish
+from reedbed.services.framing import (
+    FramingOfFeed,
+    framing_of_feed,
+    framings_of,
+    get_analysis,
+    read_again,
+    set_wish,
+)
 
 router = APIRouter(prefix="/api/v1", tags=["framing"])
+
+MOST_IDS = 200
 
 
 class AnalysisOut(BaseModel):
@@ -43,6 +52,24 @@ class FramingOut(BaseModel):
     caveat: str
 
 
+class FramingLine(BaseModel):
+    entry_id: str
+    title: str = Field(description="In neutral words.")
+    description: str
+    framing: float
+    clickbait: float
+    persuasive: float
+    hyper_stimulus: float
+    speculative: float
+    overall: float
+    band: str
+
+
+class ListFramingOut(BaseModel):
+    items: list[FramingLine]
+    next_cursor: str | None
+
+
 class AverageOut(BaseModel):
     since: str = Field(description="The first moment of a week.")
     overall: float
@@ -61,6 +88,22 @@ class FeedFramingOut(BaseModel):
 
 class SwitchBody(BaseModel):
     enabled: bool
+
+
+@router.get(
+    "/framing",
+    summary="How the entries of a list are framed",
+    description="What was not read, or is not yours to see, is left out.",
+    responses={200: {"model": ListFramingOut}},
+)
+async def of_list(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_ids: Annotated[list[JsonId], Query(max_length=MOST_IDS, description="Entries, at most 200.")],
+) -> Response:
+    found = await framings_of(runtime, caller.user, entry_ids)
+    items = [{"entry_id": str(id_), **_line(analysis)} for id_, analysis in found.items()]
+    return json_response({"items": items, "next_cursor": None})
 
 
 @router.get(
@@ -110,6 +153,15 @@ def _state(state: AnalysisState) -> dict[str, Any]:
         "made_at": moment(state.made_at),
         "error": state.error,
         "caveat": CAVEAT,
+    }
+
+
+def _line(found: Analysis) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "description": found.description,
+        **{score.name: score.value for score in (*found.scores, found.overall)},
+        "band": band_of(found.overall.value),
     }
 
 

@@ -75,6 +75,13 @@ async def analyses_of(tx: Tx, ids: Sequence[int]) -> Mapping[int, Analysis]:
     return {id_: found.analysis for id_, found in (await analyses.shown(tx, ids)).items()}
 
 
+async def framings_of(runtime: Runtime, user: User, ids: Sequence[int]) -> Mapping[int, Analysis]:
+    """Of those of these entries that the user may see and that were read."""
+    async with runtime.db.read() as tx:
+        seen = [row.id for row in await entries.rows_by_ids(tx, user.id, list(ids))]
+        return await analyses_of(tx, seen)
+
+
 async def read_again(runtime: Runtime, user: User, entry_id: int) -> AnalysisState:
     """Have an entry read that never was, that failed, or whose model or prompt is another one now."""
     async with runtime.db.read() as tx:
