@@ -22,6 +22,7 @@ router = APIRouter(include_in_schema=False)
 MOST_SHOWN = 90
 NEWEST = 2**62
 MEGABYTE = 1_000_000
+MEBIBYTE = 1024 * 1024  # as the setting counts
 
 
 @router.get("/admin/cleanup")
@@ -77,7 +78,7 @@ def _rules(runtime: Runtime) -> tuple[str, ...]:
             ngettext("Unread entries stay for %(num)s day.", "Unread entries stay for %(num)s days.", days)
         )
     if keeping.size is not None:
-        rules.append(translate("The database may have %(size)s MB.", size=keeping.size // MEGABYTE))
+        rules.append(translate("The database may have %(size)s MB.", size=keeping.size // MEBIBYTE))
     return tuple(rules)
 
 
