@@ -1,6 +1,7 @@
 """Jinja2: templates as pages, and one named block of a page for htmx."""
 
 import gettext
+from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
@@ -44,7 +45,7 @@ def environment() -> Environment:
     loose: Any = environment  # the extension adds its methods at run time
     loose.filters["said"] = translate
     loose.globals["asset"] = asset
-    loose.globals["feed_line"] = _feed_line
+    loose.globals["feed_lines"] = _feed_lines
     loose.globals["standing"] = _standing
     loose.install_gettext_callables(_gettext, _ngettext, newstyle=True)
     return environment
@@ -58,6 +59,10 @@ def _standing(template: str) -> Markup:
 @cache
 def _stood(template: str, language: str) -> Markup:
     return Markup(environment().get_template(template).render())  # noqa: S704  a template of ours
+
+
+def _feed_lines(feeds: Sequence[SidebarFeed]) -> Markup:
+    return Markup("\n").join(map(_feed_line, feeds))
 
 
 @lru_cache(maxsize=5_000)
