@@ -17,6 +17,7 @@ from aiosmtpd.controller import Controller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.mail_policy import MailDoor, MailPolicy
 from reedbed.domain.newsletters import Mail
+from reedbed.domain.retention import removed_key
 from reedbed.domain.rules import Condition, Field, Operator, read_action
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
@@ -42,7 +43,7 @@ from reedbed.services.opml import export_opml
 from reedbed.services.rules import RuleDraft, create_rule
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import Change, change_subscription, refresh_all, unsubscribe
-from reedbed.store import newsletters, subscriptions
+from reedbed.store import newsletters, removed, subscriptions
 from tests.crawling import Crawl, crawl_on
 from tests.mailserver import make_certificate
 from tests.newsletters import PNG, Sample, samples
@@ -458,6 +459,16 @@ class TestTheListener:
                 return smtp.data(PLAIN.raw)[0]
 
         assert await asyncio.to_thread(send) == 451
+
+
+async def test_what_retention_removed_does_not_come_back(crawl: Crawl) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, PLAIN)
+    (feed_id,) = await crawl.column("SELECT feed_id FROM entries")
+    async with runtime.db.write() as tx:
+        await removed.remember(tx, [(feed_id, removed_key("guid", PLAIN.message_id))])
+    await crawl.change("DELETE FROM entries")
+    assert await sent(runtime, mine, PLAIN) == Received(known=1)
 
 
 async def test_bombs_are_refused_in_bounded_time(crawl: Crawl) -> None:

@@ -27,6 +27,7 @@ from reedbed.domain.newsletters import (
     Verdicts,
     local_part,
 )
+from reedbed.domain.retention import removed_key
 from reedbed.domain.senders import feed_url, sender_key
 from reedbed.domain.times import Instant
 from reedbed.ingest.mail import read_mail
@@ -35,7 +36,17 @@ from reedbed.services.findings import Finding
 from reedbed.services.newsletter_words import Letter, letter_of
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
-from reedbed.store import blobs, entry_writes, feed_history, feeds, newsletters, search, subscriptions, unread
+from reedbed.store import (
+    blobs,
+    entry_writes,
+    feed_history,
+    feeds,
+    newsletters,
+    removed,
+    search,
+    subscriptions,
+    unread,
+)
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.feed_history import Tally, hour_of
@@ -269,6 +280,8 @@ async def _write(
     await newsletters.lock_feed(tx, feed_id)
     if await newsletters.known_entry(tx, feed_id, letter.guid) is not None:
         return None
+    if await removed.known(tx, feed_id, [removed_key("guid", letter.guid)]):
+        return None  # a mailbox that is read anew brings nothing back that was removed for its age
     stored = await entry_writes.insert_new(tx, [row])
     entry_id = stored[0][0]
     await search.index(tx, [(entry_id, letter.text.search)])

@@ -13,8 +13,9 @@ from reedbed.ingest.mail.limits import MAX_HEADER
 from reedbed.ingest.parse.charset import as_utf8
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
-_MESSAGE_ID = re.compile(r"<([^<>\s]{1,900})>")
-_MAX_ID = 900
+_MESSAGE_ID = re.compile(r"<([^<>\s]{1,600})>")
+_MAX_ID = 600
+"""PostgreSQL indexes no value of more than a third of a page."""
 
 
 def readable(value: str) -> str:
