@@ -10,7 +10,7 @@ from reedbed.domain.list_headers import ANY_SERVER
 from reedbed.domain.newsletters import MOST_MAILBOXES
 from reedbed.domain.texts import storable
 from reedbed.domain.times import HOUR, MINUTE, Millis
-from reedbed.ingest.mail.imap import ABOVE_ALL, FoundMail, Looked, MailboxLogin, NoLook, Security, look_into
+from reedbed.ingest.mail.mailbox import ABOVE_ALL, FoundMail, Looked, MailboxLogin, NoLook, Security
 from reedbed.services.newsletters import Delivery, Received, receive
 from reedbed.services.runtime import Runtime
 from reedbed.store import mailboxes
@@ -133,6 +133,9 @@ async def _note_trouble(runtime: Runtime, box: Mailbox, reason: str) -> None:
 async def _look(
     runtime: Runtime, login: MailboxLogin, validity: int | None, last_uid: int
 ) -> Looked | NoLook:
+    # The client takes a thirtieth of a second to load, which only those pay who have a mailbox.
+    from reedbed.ingest.mail.imap import look_into
+
     try:
         address = await runtime.fetcher.look_up(login.host, login.port)
     except OSError as error:

@@ -11,9 +11,10 @@ import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, cast
+
+from reedbed.ingest.mail.mailbox import FoundMail, Looked, MailboxLogin, NoLook
 
 TIMEOUT_SECONDS = 20.0
 MOST_MAILS = 20
@@ -22,43 +23,8 @@ MOST_BYTES = 40 * 1024 * 1024
 FIRST_LOOK = 50
 """Of the mails a folder holds when it is added, the newest so many come along."""
 
-ABOVE_ALL = 2**32
-"""No mail has a UID beyond this: a look from here on only tries the log-in."""
-
-Security = Literal["tls", "starttls", "none"]
-
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
-
-
-@dataclass(frozen=True, slots=True)
-class MailboxLogin:
-    host: str
-    port: int
-    security: Security
-    username: str
-    password: str = field(repr=False)
-    folder: str = "INBOX"
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMail:
-    uid: int
-    raw: bytes | None = field(repr=False)
-    """None: larger than what is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    uid_validity: int
-    mails: tuple[FoundMail, ...]
-    """Oldest first."""
-    more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NoLook:
-    reason: str
 
 
 def look_into(
