@@ -1,0 +1,69 @@
+"""A story is read side by side, set right and marked, in the browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from reedbed.worker import chores
+from tests.e2e.conftest import DESK, WAYS, Visit, keep_picture, violations
+from tests.feedsite import FeedSite
+from tests.processes import Reedbed, signed_in, wait_for
+
+SHARED = "The council voted 31 to 28 to close the swing bridge to cars from September."
+OUTLETS = {
+    "courier": (
+        "Marrowby council closes swing bridge to cars",
+        "Buses and cyclists keep one lane over the water.",
+    ),
+    "post": (
+        "Swing bridge SHUT: Marrowby council bans cars",
+        "Insiders whisper that lorries may never return there.",
+    ),
+    "kiosk": (
+        "Marrowby swing bridge closed to cars by council",
+        "River ferries sail every ten minutes until winter.",
+    ),
+}
+
+
+@pytest.fixture
+def told(fresh_server: Reedbed, threaded_site: FeedSite) -> Iterator[str]:
+    """A token of who follows three outlets of one event."""
+    with signed_in(fresh_server.url) as client:
+        for feed, (title, own) in OUTLETS.items():
+            threaded_site.feed(feed)
+            threaded_site.publish(title, key="a", feed=feed, content=f"<p>{SHARED} {own}</p>")
+            url = threaded_site.feed_url(feed)
+            client.post("/api/v1/subscriptions", json={"url": url}).raise_for_status()
+
+        def is_whole() -> bool:
+            items = client.get("/api/v1/stories").json()["items"]
+            return bool(items) and items[0]["feeds"] == len(OUTLETS)
+
+        wait_for("the story", is_whole, seconds=3 * chores.STORY_SECONDS + 20)
+        yield client.headers["Authorization"].removeprefix("Bearer ")
+
+
+def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: str, visit: Visit) -> None:
+    for way in WAYS:
+        page = visit(f"{fresh_server.url}/stories", way, token=told)
+        assert violations(page) == []
+        page.locator(".stories h2 a").click()
+        expect(page.locator(".outlet")).to_have_count(3)
+        assert violations(page) == []
+        keep_picture(page, "story", way)
+    page = visit(f"{fresh_server.url}/stories", DESK, token=told)
+    page.locator(".stories h2 a").click()
+    for _, own in OUTLETS.values():
+        expect(page.locator(".only", has_text=own)).to_be_visible()
+    page.get_by_role("button", name="Not this story Feed post").click()
+    expect(page.locator(".outlet")).to_have_count(2)
+    page.get_by_role("button", name="The same story after all").click()
+    expect(page.locator(".outlet")).to_have_count(3)
+    page.get_by_role("button", name="Mark all read").click()
+    expect(page.get_by_text("3 entries marked read")).to_be_visible()
+    with page.expect_response("**/undo"):
+        page.get_by_role("button", name="Undo").click()
+    page.goto(f"{fresh_server.url}/stories?unread=1")
+    expect(page.get_by_text("3 sources, 3 unread")).to_be_visible()
