@@ -1,6 +1,7 @@
 """The same newsletters by every channel, ending in the same entries."""
 
 import asyncio
+import imaplib
 import json
 import smtplib
 import ssl
@@ -21,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.mail_policy import MailDoor, MailPolicy
 from reedbed.domain.newsletters import Mail
 from reedbed.domain.senders import feed_url, sender_key
@@ -30,7 +32,7 @@ from reedbed.ingest.mail import imap
 from reedbed.ingest.mail.mime import read_mime
 from reedbed.roles.app import create_app
 from reedbed.services.mail_desk import open_door
-from reedbed.services.mailboxes import MailboxWish, add_mailbox, check_due_mailboxes
+from reedbed.services.mailboxes import EVERY, MailboxWish, add_mailbox, check_due_mailboxes
 from reedbed.services.newsletter_addresses import add_address, written
 from reedbed.services.newsletter_words import letter_of
 from reedbed.services.runtime import Runtime
@@ -190,6 +192,57 @@ async def test_what_is_delivered_twice_is_stored_once(world: World, channel: Cha
     await channel(world, few)
 
     assert len(await _stored(world)) == len(few)
+
+
+async def test_a_mailbox_is_read_on_where_it_was_left_and_never_changed(world: World) -> None:
+    user = world.imap.new_user()
+    world.imap.deliver(user, SAMPLES[0].raw)
+    wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.plain_port, security="starttls")
+    box = await add_mailbox(world.runtime, world.user_id, wish)
+    await check_due_mailboxes(world.runtime)
+    world.imap.deliver(user, SAMPLES[1].raw)
+    assert await check_due_mailboxes(world.runtime) == 0
+    world.crawl.clock.ahead += EVERY
+    await check_due_mailboxes(world.runtime)
+
+    assert len(await _stored(world)) == 2
+    rows = await world.crawl.rows(
+        "SELECT received, last_uid, last_error FROM mail_boxes WHERE id = :id", id=box.id
+    )
+    assert [tuple(row) for row in rows] == [(2, 2, None)]
+    client = imaplib.IMAP4("127.0.0.1", world.imap.plain_port)
+    client.login(user, PASSWORD)
+    client.select("INBOX", readonly=True)
+    assert client.search(None, "UNSEEN")[1] == [b"1 2"]
+    client.logout()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"password": "wrong"}, "Authentication failed"), ({"folder": "Nowhere"}, "folder could not be opened")],
+    ids=["password", "folder"],
+)
+async def test_a_mailbox_that_does_not_open_says_why(world: World, change: dict[str, str], said: str) -> None:
+    user = world.imap.new_user()
+    wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.tls_port)
+    with pytest.raises(Invalid, match=said):
+        await add_mailbox(world.runtime, world.user_id, replace(wish, **change))
+
+
+async def test_a_mailbox_that_fails_is_tried_again_later_and_later(world: World) -> None:
+    wish = MailboxWish("localhost", world.imap.new_user(), PASSWORD, port=world.imap.tls_port)
+    box = await add_mailbox(world.runtime, world.user_id, wish)
+    await world.crawl.change("UPDATE mail_boxes SET password = 'changed'")
+    waits: list[int] = []
+    for _ in range(2):
+        await check_due_mailboxes(world.runtime)
+        (row,) = await world.crawl.rows(
+            "SELECT next_check_at, last_error FROM mail_boxes WHERE id = :id", id=box.id
+        )
+        assert "Authentication failed" in row[1]
+        waits.append(row[0] - world.runtime.now())
+        world.crawl.clock.ahead += waits[-1] + 1_000
+    assert waits[1] > 1.5 * waits[0]
 
 
 async def test_the_samples_say_what_they_should() -> None:
