@@ -21,9 +21,11 @@ from babel.messages.pofile import read_po, write_po
 SOURCES = Path(__file__).parents[1] / "src" / "reedbed"
 WEB = SOURCES / "web"
 LOCALE = WEB / "locale"
-METHODS = [("templates/**.html", "jinja2"), ("**.py", "python")]
+TEMPLATES = [("templates/**.html", "jinja2")]
 OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.i18n", "trim_blocks": "true", "silent": "false"}}
-KEYWORDS = {"_": None, "gettext": None, "translate": None, "marked": None, "ngettext": (1, 2)}
+KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
+SAYING = {"translate": 1, "marked": 1, "ngettext": 2}
+"""What `web` says its texts with, and how many forms each is given."""
 ERRORS = {
     *("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"),
     *("TooLarge", "Unavailable"),
@@ -54,10 +56,10 @@ def main() -> int:
 
 def extract() -> Catalog:
     catalogue = Catalog(domain="reedbed", project="Reedbed", charset="utf-8")
-    found = extract_from_dir(WEB, METHODS, OPTIONS, keywords=KEYWORDS, strip_comment_tags=True)
+    found = extract_from_dir(WEB, TEMPLATES, OPTIONS, keywords=KEYWORDS, strip_comment_tags=True)
     for file, _, message, _, context in found:
         catalogue.add(message, locations=[(f"web/{file}", 0)], context=context)
-    for file, message in _errors():
+    for file, message in _in_modules():
         catalogue.add(message, locations=[(file, 0)])
     return catalogue
 
@@ -92,11 +94,23 @@ def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
             yield message.id if isinstance(message.id, str) else message.id[0]
 
 
-def _errors() -> Iterator[tuple[str, str]]:
+def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    """Read as Python reads them: Babel does not look into the braces of an f-string."""
     for floor in FLOORS_WITH_ERRORS:
         for file in sorted((SOURCES / floor).rglob("*.py")):
-            for message in _raised(ast.parse(file.read_text())):
-                yield str(file.relative_to(SOURCES)), message
+            module, name = ast.parse(file.read_text()), str(file.relative_to(SOURCES))
+            yield from ((name, message) for message in _raised(module))
+            if floor == "web":
+                yield from ((name, message) for message in _said(module))
+
+
+def _said(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SAYING:
+            given = node.args[: SAYING[node.func.id]]
+            texts = tuple(str(one.value) for one in given if isinstance(one, ast.Constant) and one.value)
+            if len(texts) == SAYING[node.func.id]:
+                yield texts if len(texts) > 1 else "".join(texts)
 
 
 def _raised(module: ast.Module) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import Literal
 
 from reedbed.domain.feeds import Rhythm
 from reedbed.domain.fetching import CacheHints
@@ -251,16 +252,21 @@ _REASONS: dict[str, str] = {
 }
 
 
+Unit = Literal["second", "minute", "hour", "day"]
+
+
 def spell_span(span: Millis) -> str:
-    """`45 minutes`, `3 hours`, `2 days`: rounded to what a person would say."""
-    if span < 100 * SECOND:
-        return _count(round(span / SECOND), "second") if span < MINUTE - SECOND // 2 else "minute"
-    if span < 100 * MINUTE:
-        return _count(round(span / MINUTE), "minute")
-    if span < 36 * HOUR:
-        return _count(round(span / HOUR), "hour")
-    return _count(round(span / DAY), "day")
-
-
-def _count(number: int, unit: str) -> str:
+    """`45 minutes`, `3 hours`, `2 days`."""
+    number, unit = measure_span(span)
     return unit if number == 1 else f"{number} {unit}s"
+
+
+def measure_span(span: Millis) -> tuple[int, Unit]:
+    """Rounded to what a person would say."""
+    if span < 100 * SECOND:
+        return (round(span / SECOND), "second") if span < MINUTE - SECOND // 2 else (1, "minute")
+    if span < 100 * MINUTE:
+        return round(span / MINUTE), "minute"
+    if span < 36 * HOUR:
+        return round(span / HOUR), "hour"
+    return round(span / DAY), "day"

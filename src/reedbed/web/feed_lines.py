@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from urllib.parse import quote
 
-from reedbed.domain.schedule import Rule, spell_span
+from reedbed.domain.schedule import Rule
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.times import Instant
-from reedbed.web.moments import ago, coming_moment
+from reedbed.web.moments import ago, coming_moment, span_words
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import ngettext, translate
 from reedbed.web.views.frame import feed_mark
@@ -154,7 +154,7 @@ class LineMaker:
 def _reason(rule: str, delay: int) -> str:
     match rule:
         case Rule.RHYTHM:
-            return translate("it publishes about every %(span)s", span=spell_span(2 * delay))
+            return translate("it publishes about every %(span)s", span=span_words(2 * delay))
         case Rule.QUIET:
             return translate("nothing has been published for a while")
         case Rule.BASE:

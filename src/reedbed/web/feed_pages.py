@@ -9,7 +9,6 @@ from fastapi import Request
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
-from reedbed.domain.schedule import spell_span
 from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.runtime import Runtime
@@ -20,7 +19,7 @@ from reedbed.web.feed_framing import feed_framing
 from reedbed.web.feed_lines import LineMaker
 from reedbed.web.hub_lines import hub_facts
 from reedbed.web.keep_choices import keep_choices
-from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.moments import full_moment, span_words, zone_of
 from reedbed.web.newsletter_marks import sender_facts
 from reedbed.web.sidebar import icon_address
 from reedbed.web.templating import translate
@@ -152,7 +151,7 @@ def interval_choices(chosen: int | None) -> tuple[Choice, ...]:
     return (
         Choice("", translate("In its own rhythm"), chosen is None),
         *(
-            Choice(str(span), translate("Every %(span)s", span=spell_span(span)), span == chosen)
+            Choice(str(span), translate("Every %(span)s", span=span_words(span)), span == chosen)
             for span in spans
         ),
     )

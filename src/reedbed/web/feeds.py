@@ -12,6 +12,7 @@ from reedbed.services.subscriptions import NO_SUCH
 from reedbed.web.feed_pages import Wanted, read_edit, read_list, read_page, read_statuses, read_wanted
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
+from reedbed.web.templating import marked
 from reedbed.web.views.managing import FeedForm, FeedsPage
 
 router = APIRouter(include_in_schema=False)
@@ -34,7 +35,7 @@ Filters = Annotated[Wanted | None, Depends(_wanted)]
 async def show_dashboard(request: Request, runtime: RuntimeOf, caller: CallerOf, wanted: Filters) -> Response:
     """The page with empty places; its own requests fill them."""
     shown = await read_page(request, runtime, caller.user_id, wanted or Wanted(), with_list=False)
-    error = "" if wanted else "Invalid filter parameters"
+    error = "" if wanted else marked("Invalid filter parameters")
     shown = replace(shown, digest=True, error=error)
     return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=200 if wanted else 400)
 

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 from fastapi import Request
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, rfc3339, to_datetime
+from reedbed.domain.schedule import measure_span
+from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to_datetime
 from reedbed.services.preferences import preferences_of
 from reedbed.web.templating import marked, ngettext, translate
 from reedbed.web.views.frame import Moment
@@ -87,6 +88,20 @@ def ago(moment: Instant, now: Instant) -> str:
     if span < DAY:
         return ngettext("%(num)s hour ago", "%(num)s hours ago", span // HOUR)
     return ngettext("%(num)s day ago", "%(num)s days ago", span // DAY)
+
+
+def span_words(span: Millis) -> str:
+    """What follows `every`: `45 minutes`, `hour`."""
+    number, unit = measure_span(span)
+    match unit:
+        case "second":
+            return ngettext("second", "%(num)s seconds", number)
+        case "minute":
+            return ngettext("minute", "%(num)s minutes", number)
+        case "hour":
+            return ngettext("hour", "%(num)s hours", number)
+        case "day":
+            return ngettext("day", "%(num)s days", number)
 
 
 def _date(local: datetime, *, with_year: bool) -> str:
