@@ -84,9 +84,9 @@ def vacuum(data_dir: Path | None) -> None:
 @data_dir_option
 def cleanup(data_dir: Path | None) -> None:
     """Remove now what the settings do not keep, instead of waiting for the night."""
-    from reedbed.services.retention import clean_up
+    from reedbed.services.cleanups import clean_up_alone
 
-    done = with_runtime(clean_up, data_dir)
+    done = with_runtime(clean_up_alone, data_dir)
     click.echo(
         f"{done.entries_removed} entries removed ({done.unread_removed} of them unread), "
         f"{done.articles_cleared} whole articles, {done.feeds_removed} feeds, "
