@@ -19,7 +19,7 @@ from typing import Self
 from aiohttp import ClientSession, ClientTimeout, web
 from multidict import MultiMapping
 
-PATIENCE = ClientTimeout(total=10)
+PATIENCE = ClientTimeout(total=60)
 
 
 @dataclass

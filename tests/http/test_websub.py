@@ -227,7 +227,7 @@ async def test_the_challenge_is_plain_text(site: FeedSite, hub: Hub, pushed: Cra
     await _tend(pushed, hub)
     said = hub.asked[0]
     params = {"hub.mode": "subscribe", "hub.topic": said["hub.topic"], "hub.challenge": "<b>x</b>"}
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         response = await client.get(said["hub.callback"], params=params)
     assert response.text == "<b>x</b>"
     assert response.headers["content-type"].startswith("text/plain")
@@ -495,7 +495,8 @@ async def _tuples(crawl: Crawl, sql: str) -> list[tuple[object, ...]]:
 async def _client(crawl: Crawl, email: str) -> AsyncIterator[httpx.AsyncClient]:
     _, token = await session_of(crawl.runtime, email, "user")
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=crawl.runtime.accounts.base_url, headers=headers) as client:
+    url = crawl.runtime.accounts.base_url
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
         yield client
 
 
