@@ -1,4 +1,4 @@
-import { settings, subscribe } from "./reedbed.js";
+import { saveForLater, settings, subscribe } from "./reedbed.js";
 import { isAlways, portalAddress, setAlways } from "./portals.js";
 
 const $ = (id) => document.getElementById(id);
@@ -9,11 +9,12 @@ async function begin() {
   const url = tab?.url && /^https?:/.test(tab.url) ? new URL(tab.url) : null;
   $("page").textContent = url ? url.hostname : "This page cannot be followed.";
   $("reedbed").href = address || "options.html";
-  for (const id of ["subscribe", "portal", "always"]) $(id).disabled = !url || !address;
+  for (const id of ["subscribe", "later", "portal", "always"]) $(id).disabled = !url || !address;
   if (!address) return say("Say in the options where your Reedbed is.");
   if (!url) return;
   $("always").checked = await isAlways(url.hostname);
   $("subscribe").addEventListener("click", () => act("subscribe", () => follow(url.href)));
+  $("later").addEventListener("click", () => act("later", () => later(url.href, tab.title || "")));
   $("portal").addEventListener("click", () => act("portal", () => openPortal(tab, url)));
   $("always").addEventListener("change", () => act("always", () => always(url.hostname)));
 }
@@ -29,6 +30,11 @@ async function currentTab() {
 async function follow(url) {
   const made = await subscribe(url);
   say(`You follow ${made.title || made.feed?.title || "it"} now.`);
+}
+
+async function later(url, title) {
+  const saved = await saveForLater(url, title);
+  say(saved.new ? "Saved for later." : "It was among your entries, and is now under Later.");
 }
 
 async function openPortal(tab, url) {

@@ -32,6 +32,7 @@ export function permissionFor(address) {
 
 export const whoAmI = () => call("GET", "/api/v1/users/me");
 export const subscribe = (url) => call("POST", "/api/v1/subscriptions", { url });
+export const saveForLater = (url, title) => call("POST", "/api/v1/saved-pages", { url, title: title.slice(0, 500) });
 export const site = (root) => call("GET", `/api/site?root=${encodeURIComponent(root)}`);
 
 /** The domains a front page may be known by: `www.news.example.org` is also `news.example.org`. */

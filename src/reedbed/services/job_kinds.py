@@ -17,6 +17,7 @@ from reedbed.services import (
     rule_actions,
     rule_notices,
     rule_runs,
+    saved_pages,
     sharing,
     webhook_calls,
 )
@@ -35,6 +36,7 @@ HANDLERS: Mapping[str, Handler] = {
     framing_jobs.FRAMING_JOB: framing_asking.read_feed,
     pushes.NEWS_JOB: pushes.tell_news,
     pushes.NOTE_JOB: pushes.send_note,
+    saved_pages.SAVED_JOB: saved_pages.read_saved_page,
     sharing.SHARE_JOB: sharing.send_link,
     webhook_calls.CALL_JOB: webhook_calls.call_webhook,
 }

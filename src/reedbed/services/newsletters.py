@@ -34,19 +34,10 @@ from reedbed.ingest.mail import read_mail
 from reedbed.services.arrival import decide_on_arrival
 from reedbed.services.findings import Finding
 from reedbed.services.newsletter_words import Letter, letter_of
+from reedbed.services.private_feeds import follow_own
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
-from reedbed.store import (
-    blobs,
-    entry_writes,
-    feed_history,
-    feeds,
-    newsletters,
-    removed,
-    search,
-    subscriptions,
-    unread,
-)
+from reedbed.store import blobs, entry_writes, feed_history, feeds, newsletters, removed, search
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.feed_history import Tally, hour_of
@@ -241,28 +232,12 @@ async def _place_for(
     feed_id, _ = await feeds.find_or_add(
         tx, feed_url(arrived.key), now, owner_id=user_id, kind="mail", title=title
     )
-    return _Place(feed_id, await _follow(tx, now, user_id, feed_id))
+    return _Place(feed_id, await follow_own(tx, now, user_id, feed_id))
 
 
 def _wanted(sender: Sender, letter: Letter) -> bool:
     """Whoever left and signs up again is asked to confirm first, and should see that mail."""
     return sender.blocked_at is None and (sender.left_at is None or letter.confirmation is not None)
-
-
-async def _follow(tx: Tx, now: Instant, user_id: int, feed_id: int) -> bool:
-    """Whether the user did not follow this feed until now."""
-    known = await subscriptions.by_feed(tx, user_id, feed_id)
-    if known is not None and known[1]:
-        return False
-    if known is None:
-        await subscriptions.add(
-            tx, user_id, feed_id, folder_id=None, title=None, asked_url="", opml=None, now=now
-        )
-        await unread.open_for(tx, user_id, feed_id)
-    else:
-        await subscriptions.come_back(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", now=now)
-        await unread.unpark(tx, user_id, feed_id)
-    return True
 
 
 async def _foresee(runtime: Runtime, row: EntryRow) -> Forecast:

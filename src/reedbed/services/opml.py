@@ -51,7 +51,7 @@ async def export_opml(runtime: Runtime, user_id: int) -> bytes:
         extras = await subscriptions.opml_attributes(tx, user_id)
     inside: defaultdict[int | None, list[Subscription]] = defaultdict(list)
     for one in followed:
-        if one.feed.kind != "mail":  # no other reader could follow a newsletter by its sender
+        if one.feed.kind == "web":  # no other reader could follow newsletters or saved pages by an address
             inside[one.folder_id].append(one)
     outlines = _outlines(
         build_tree(rows), inside, None, {id_: orjson.loads(text) for id_, text in extras.items()}

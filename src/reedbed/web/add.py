@@ -66,15 +66,18 @@ async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) 
     await spend_refresh(runtime, caller)
     found = await find_feeds(runtime, asked)
     if not found.candidates:
-        return AddPage(asked, found.reason or translate("No feed was found at this address."))
+        return AddPage(asked, found.reason or translate("No feed was found at this address."), page_url=asked)
     try:
         preview = await preview_address(runtime, caller.user_id, found.candidates[0].url)
     except Invalid as error:
-        return AddPage(asked, error.message)
+        return AddPage(asked, error.message, page_url=asked)
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
     return AddPage(
-        asked, found=_found(request, runtime, asked, preview, found), folders=folder_choices(rows, None)
+        asked,
+        page_url="" if asked == preview.url else asked,
+        found=_found(request, runtime, asked, preview, found),
+        folders=folder_choices(rows, None),
     )
 
 

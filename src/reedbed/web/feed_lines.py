@@ -62,6 +62,9 @@ class LineMaker:
             return _Standing("waiting", translate("Turned off"), why)
         if one.feed.kind == "mail":
             return self._by_mail(one)
+        if one.feed.kind == "saved":
+            why = translate("Pages you save by their address come here.")
+            return _Standing("good", translate("Working"), why)
         if one.paused:
             why = translate("You have paused it. Nothing new comes until you go on.")
             return _Standing("waiting", translate("Paused"), why)

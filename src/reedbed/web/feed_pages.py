@@ -112,7 +112,7 @@ def edit_form(
         notify=one.notify,
         keep=keep_choices(one.keep),
         facts=_facts(request, runtime, one, hub),
-        by_mail=one.feed.kind == "mail",
+        by_mail=one.feed.kind != "web",
     )
 
 

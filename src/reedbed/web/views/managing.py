@@ -67,6 +67,8 @@ class Sample:
 class AddPage:
     asked: str = ""
     error: str = ""
+    page_url: str = ""
+    """The page itself can be saved for later."""
     found: FoundFeed | None = None
     folders: tuple[Choice, ...] = ()
     hits_url: str = ""
