@@ -12,7 +12,6 @@ missing=""
   || command -v google-chrome >/dev/null || missing="$missing chromium fonts-dejavu-core"
 command -v openssl >/dev/null || missing="$missing openssl"
 command -v dovecot >/dev/null || [ -x /usr/sbin/dovecot ] || missing="$missing dovecot-imapd"
-ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
 # newsboat knows FreshRSS since 2.24; Debian 12 has an older one, so there it is unpacked apart.
 knows_freshrss() {
   command -v "$1" >/dev/null && "$1" --version | sed -n '1s/[^0-9]*2\.\([0-9]*\).*/\1/p' | grep -qE '^(2[4-9]|[3-9][0-9])$'

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +48,16 @@ class Reedbed:
 
 @contextmanager
 def reedbed(
-    role: str, *, port: int | None = None, cwd: Path, wait: bool = True, **settings: str
+    role: str,
+    *,
+    port: int | None = None,
+    cwd: Path,
+    wait: bool = True,
+    program: Sequence[str] = (COMMAND,),
+    **settings: str,
 ) -> Iterator[Reedbed]:
     """Run a role; settings are given without their prefix: `database_url=…`. Its log lies in `cwd`."""
-    command = [COMMAND, role, *(["--port", str(port)] if port else [])]
+    command = [*program, role, *(["--port", str(port)] if port else [])]
     with (cwd / f"{role}.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=cwd, env=environment(**settings), stderr=log, text=True)
     running = Reedbed(process, port)

@@ -1,69 +1,45 @@
 """The machine's clock jumps, ahead and back: nothing is deleted, nobody is locked out, feeds go on."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from pathlib import Path
 
 import httpx
-import pytest
 
+from reedbed.domain.times import DAY, HOUR, Millis
 from tests.feedsite import FeedSite
 from tests.processes import reedbed, signed_in, wait_for
 
 from .conftest import PATIENT
 
-LIBRARIES = ("/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime", "/usr/lib/faketime")
+SHIFTED = str(Path(__file__).with_name("shifted.py"))
 
 
 class Clock:
-    """libfaketime reads this file again every second; what only counts on is left alone."""
+    """The clock of a process, set while it runs; what only counts on goes as it should."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.ahead("+0")
+        self.program = (sys.executable, SHIFTED, str(file))
+        self.set(0)
 
-    def ahead(self, offset: str) -> None:
+    def set(self, ahead: Millis) -> None:
         fresh = self._file.with_suffix(".new")
-        fresh.write_text(offset)
+        fresh.write_text(str(ahead))
         fresh.replace(self._file)
-
-
-@contextmanager
-def fake_clock(directory: Path) -> Iterator[Clock]:
-    library = next(
-        (path for folder in LIBRARIES if (path := Path(folder, "libfaketimeMT.so.1")).exists()), None
-    )
-    if library is None:
-        pytest.skip("There is no libfaketime: run 'make test-deps'.")
-    file = directory / "clock"
-    settings = {
-        "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(file),
-        "FAKETIME_CACHE_DURATION": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
-    before = {name: os.environ.get(name) for name in settings}
-    clock = Clock(file)
-    os.environ.update(settings)
-    try:
-        yield clock
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def test_jumps_of_the_clock_cost_nothing(tmp_path: Path, free_port: int, threaded_site: FeedSite) -> None:
     threaded_site.publish("Before", key="a")
+    clock = Clock(tmp_path / "clock")
+    settings = {**PATIENT, "host_delay": "0.1"}
     with (
-        fake_clock(tmp_path) as clock,
-        reedbed("serve", port=free_port, cwd=tmp_path, host_delay="0.1", **PATIENT) as server,
+        reedbed("serve", port=free_port, cwd=tmp_path, program=clock.program, **settings) as server,
         signed_in(server.url) as client,
     ):
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
         wait_for("the first entry", lambda: "Before" in _titles(client))
-        for number, offset in enumerate(("+3600", "-3600", "+5d", "+0")):
-            clock.ahead(offset)
+        for number, offset in enumerate((HOUR, -HOUR, 5 * DAY, 0)):
+            clock.set(offset)
             threaded_site.publish(f"At {offset} {number}", key=f"b{number}")
             assert client.get("/api/v1/entries").status_code == 200
             made = client.post("/api/v1/folders", json={"name": f"Folder {number}"})
@@ -80,20 +56,20 @@ def test_a_clock_years_ahead_deletes_nothing_and_leaves_nothing_waiting_for_year
 ) -> None:
     """Ten years ahead every session has ended; back again, everything is as it was."""
     threaded_site.publish("Before", key="a")
+    clock = Clock(tmp_path / "clock")
     with (
-        fake_clock(tmp_path) as clock,
-        reedbed("serve", port=free_port, cwd=tmp_path, **PATIENT) as server,
+        reedbed("serve", port=free_port, cwd=tmp_path, program=clock.program, **PATIENT) as server,
         signed_in(server.url) as client,
     ):
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
         wait_for("the first entry", lambda: "Before" in _titles(client))
         checks = threaded_site.count()
-        clock.ahead("+3650d")
+        clock.set(3650 * DAY)
         wait_for("a check in the far future", lambda: threaded_site.count() > checks)
         assert client.get("/api/v1/entries").status_code == 401
         with signed_in(server.url) as later:
             assert _titles(later) == {"Before"}
-        clock.ahead("+0")
+        clock.set(0)
         assert _titles(client) == {"Before"}
         threaded_site.publish("Back again", key="b")
         _refresh(client)

@@ -89,5 +89,5 @@ def _send(client: httpx.Client, wanted: dict[str, Any]) -> httpx.Response | None
         return client.request(
             wanted["method"], wanted["url"], params=wanted.get("params"), headers=headers, **body
         )
-    except (UnicodeError, ValueError, TypeError, httpx.InvalidURL, httpx.LocalProtocolError):
+    except (UnicodeError, ValueError, TypeError, AttributeError, httpx.InvalidURL, httpx.LocalProtocolError):
         return None
