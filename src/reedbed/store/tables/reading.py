@@ -15,6 +15,7 @@ folders = Table(
     Column("parent_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
     Column("name", Text, nullable=False),
     number("position"),
+    Column("summary_words", Integer),  # as of a subscription; NULL takes that of the folder around it
     moment("created_at"),
     Index("ix_folders_user_id", "user_id"),
     sqlite_autoincrement=True,
@@ -38,6 +39,9 @@ subscriptions = Table(
     Column("keep_entries", Integer),
     Column("keep_days", Integer),
     Column("keep_unread_days", Integer),
+    # new entries with at least so many words are summarised; -1: none; NULL takes the folder's
+    Column("summary_words", Integer),
+    flag("local_only"),  # its texts are sent to no model of somebody else
     Column("opml", Text),  # JSON of unknown OPML attributes, given back on export
     number("since_id"),  # entries at or below are not visible
     number("read_to"),  # unread rows at or below are dead, unless kept

@@ -126,6 +126,23 @@ digests = Table(
     sqlite_autoincrement=True,
 )
 
+questions = Table(
+    "questions",
+    metadata,
+    own_id(),
+    owner(),
+    Column("question", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default="pending"),  # pending, ready, failed
+    Column("scope", Text, nullable=False, server_default="{}"),  # JSON: folder_id, tag, q
+    Column("answer", Text, nullable=False, server_default="{}"),  # JSON: claims and sources
+    Column("model", Text, nullable=False, server_default=""),
+    Column("error", Text),
+    moment("created_at"),
+    moment("finished_at", null=True),
+    Index("ix_questions_user_id", "user_id", "id"),
+    sqlite_autoincrement=True,
+)
+
 digest_schedules = Table(
     "digest_schedules",
     metadata,
