@@ -709,7 +709,7 @@ async def gzip_endless_name(exchange: Exchange) -> None:
 
 
 @behaviour
-async def zstd_unasked(exchange: Exchange) -> None:
+async def zstd_damaged(exchange: Exchange) -> None:
     await exchange.answer(body=b"\x28\xb5\x2f\xfd" + FEED, headers=("Content-Encoding: zstd",))
 
 

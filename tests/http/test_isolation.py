@@ -60,7 +60,6 @@ STRANGERS_WELCOME = {
     ("POST", "/api/v1/auth/verify-email"),
     ("POST", "/api/v1/auth/forgot-password"),
     ("POST", "/api/v1/auth/reset-password"),
-    ("GET", "/icons/{icon_id}"),
     ("GET", "/published/{token}.atom"),
     ("GET", "/published/{token}.json"),
     ("GET", "/rss"),

@@ -83,7 +83,7 @@ FAILURES = {
     "error_with_endless_body": (TEMPORARY, "answered 500"),
     "icy": (TEMPORARY, "proper HTTP"),
     "gzip_endless_name": (PERMANENT, "larger than 512 KB"),
-    "zstd_unasked": (TEMPORARY, ""),
+    "zstd_damaged": (TEMPORARY, "damaged"),
     "redirect_growing": (PERMANENT, "more than 5 times"),
     "redirect_slow": (TEMPORARY, "within 2 seconds"),
     "redirect_long": (PERMANENT, "too long"),
