@@ -439,6 +439,8 @@ class TestTheListener:
         def send() -> None:
             with smtplib.SMTP("localhost", door.port) as smtp:
                 smtp.starttls(context=ssl.create_default_context(cafile=str(certificate)))
+                smtp.ehlo("client.example")
+                assert not smtp.has_extn("auth")
                 smtp.sendmail("a@example.org", [mine], PLAIN.raw)
 
         await asyncio.to_thread(send)

@@ -134,6 +134,13 @@ class _Handler:
         self._desk = desk
         self._per_recipient = per_recipient
 
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        """Without the offer to log in, which the library makes although nobody can."""
+        session.host_name = hostname
+        return [line for line in responses if not line[4:].startswith("AUTH")]
+
     async def handle_MAIL(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
