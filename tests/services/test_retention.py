@@ -284,3 +284,19 @@ async def test_a_cleanup_is_due_once_a_day(crawl: Crawl) -> None:
     crawl.clock.ahead += 25 * HOUR
     assert await clean_up_when_due(crawl.runtime)
     assert await clean_up_when_due(crawl.runtime) is None
+
+
+async def test_files_that_nothing_names_go(site: FeedSite, crawl: Crawl) -> None:
+    feed, _ = await followed(crawl, site, "one")
+    for name in ("used", "left"):
+        await crawl.change(
+            "INSERT INTO blobs (hash, media_type, data, created_at) VALUES (:name, 't', :data, 1)",
+            name=name,
+            data=b"x",
+        )
+    used = "(SELECT id FROM blobs WHERE hash = 'used')"
+    await crawl.change(f"UPDATE feeds SET icon_id = {used} WHERE id = :id", id=feed)
+
+    await clean_up(crawl.runtime)
+
+    assert await crawl.column("SELECT hash FROM blobs") == ["used"]
