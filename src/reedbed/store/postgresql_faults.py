@@ -19,6 +19,7 @@ _LOST = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InternalClientError,  # the protocol's own, on a connection the server is just taking away
     OSError,
     TimeoutError,
 )
