@@ -25,7 +25,7 @@ MOST_KEPT_ENTRIES = 1_000_000
 MOST_KEPT_DAYS = 36_500
 
 SMALLEST_BATCH, LARGEST_BATCH = 25, 400
-BATCH_MS = 40.0
+BATCH_MS = 25.0
 """How long one batch may hold the writer; well below what a reader would notice."""
 
 
