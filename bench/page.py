@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import brotli
 import httpx
@@ -40,7 +41,7 @@ PAGE_MS, ENTRY_MS, KEY_MS = 15.0, 8.0, 50.0
 REQUESTS = 100
 ROWS = 10_000
 KEYS = 40
-MANY = {"api_rate_burst": "1000000", "api_rate_per_second": "100000"}
+MANY: dict[str, Any] = {"api_rate_burst": "1000000", "api_rate_per_second": "100000"}
 
 
 def main() -> None:
@@ -65,7 +66,7 @@ async def _prepare(url: str) -> str:
     await _name_feeds(db)
     await pile.make_unread(db, 1)
     await db.close()
-    settings = Settings(database_url=url)
+    settings = Settings.model_validate({"database_url": url})
     async with running(settings, may_migrate=False) as runtime:
         async with runtime.db.read() as tx:
             user = await users.by_id(tx, 1)
