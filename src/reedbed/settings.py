@@ -142,6 +142,8 @@ class Settings(BaseSettings):
     # telling what happens
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "text", "json"] = "auto"
+    metrics_token: SecretStr = SecretStr("")
+    metrics_port: int = Field(0, ge=0, le=65535)
 
     @field_validator("trusted_proxies", "allow_networks", mode="before")
     @classmethod
@@ -157,6 +159,13 @@ class Settings(BaseSettings):
     @classmethod
     def _topics(cls, value: Any) -> Any:
         return tuple(_parts(value))
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _no_short_token(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and len(value.get_secret_value()) < 20:
+            raise ValueError("needs at least 20 characters: whoever knows it can read the metrics")
+        return value
 
     @field_validator("mail_webhook_token")
     @classmethod

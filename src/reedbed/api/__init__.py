@@ -18,7 +18,6 @@ from reedbed.api import (
     folders,
     framing,
     full_articles,
-    health,
     highlights,
     images,
     imports,
@@ -30,6 +29,7 @@ from reedbed.api import (
     published,
     published_feeds,
     pushes,
+    questions,
     rules,
     saved_pages,
     searches,
@@ -47,11 +47,13 @@ from reedbed.api import (
     websub,
 )
 from reedbed.api.openapi import describe
+from reedbed.http import probes
 from reedbed.http.limits import count_request
 
 PARTS = (
     summaries,
     digests,
+    questions,
     stories,
     ai,
     status,
@@ -95,7 +97,7 @@ def register(app: FastAPI) -> None:
     app.include_router(deframer.router)
     for part in PARTS:
         app.include_router(part.router, dependencies=[count_request])
-    app.include_router(health.router)  # asks nobody who they are: it must answer when nobody can know
+    app.include_router(probes.router)  # asks nobody who they are: it must answer when nobody can know
     app.include_router(websub.callbacks)
     app.include_router(inbound.router)
     app.include_router(images.router)  # a page may show more of them than a program may ask questions

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from reedbed.domain.hints import Hint
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.services.live import follow
+from reedbed.services.runtime import Runtime
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"])
 
@@ -35,12 +36,16 @@ async def events(
     since: Annotated[str | None, Query(max_length=100, description="Begin after this event's id.")] = None,
 ) -> StreamingResponse:
     last_id = request.headers.get("last-event-id") or since
-    return StreamingResponse(_written(follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream")
+    return StreamingResponse(
+        _written(runtime, follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream"
+    )
 
 
-async def _written(hints: AsyncGenerator[Hint | None]) -> AsyncGenerator[bytes]:
+async def _written(runtime: Runtime, hints: AsyncGenerator[Hint | None]) -> AsyncGenerator[bytes]:
     yield b"retry: 2000\n\n"
     async for hint in hints:
+        if hint is not None:
+            runtime.meters.hints.add(hint.topic)
         yield b": heartbeat\n\n" if hint is None else _event(hint)
 
 

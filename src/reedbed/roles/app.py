@@ -17,6 +17,7 @@ from reedbed.http.client_ip import TrustedProxies
 from reedbed.http.cors import Cors
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
 from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
+from reedbed.http.metering import Metering
 from reedbed.services.runtime import Runtime
 
 
@@ -84,7 +85,7 @@ def _answer_trouble(app: FastAPI, error_page: ErrorPage | None) -> None:
 
 def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """From the innermost to the outermost."""
-    app = HeadAsGet(app)
+    app = HeadAsGet(Metering(app, runtime.meters))
     app = Cors(app, origins=runtime.doors.cors_origins)
     app = SecurityHeaders(app, https=runtime.accounts.base_url.startswith("https://"))
     return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)

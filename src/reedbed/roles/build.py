@@ -86,7 +86,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
-            doors=DoorPolicy(settings.trusted_proxies, settings.cors_origins),
+            doors=_door_policy(settings),
             ai=ai,
             framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
@@ -147,6 +147,11 @@ def _fetcher(settings: Settings) -> Fetcher:
         timeout=settings.fetch_timeout,
         max_bytes=settings.fetch_max_bytes,
     )
+
+
+def _door_policy(settings: Settings) -> DoorPolicy:
+    token = settings.metrics_token.get_secret_value()
+    return DoorPolicy(settings.trusted_proxies, settings.cors_origins, token)
 
 
 def _fetch_policy(settings: Settings) -> FetchPolicy:

@@ -18,6 +18,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from reedbed.roles.app import Application
 
 Role = Literal["serve", "web", "worker"]
@@ -29,7 +31,8 @@ FIRST_ANSWER_SECONDS = 1
 
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
-    listener = _listen(settings) if role != "worker" else None
+    listener = _listen(settings, settings.port) if role != "worker" else None
+    watched = _listen(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         stop = _stop_event()
         tasks: list[Awaitable[None]] = []
@@ -38,6 +41,8 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
             tasks.append(_serve_http(application, runtime, listener, stop))
             tasks.append(_load_the_rest(application, stop))
             announce(f"Reedbed is at {settings.address}")
+        if watched is not None:
+            tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
         if role != "web":
             tasks.append(_work_until(runtime, stop, after=FIRST_ANSWER_SECONDS if listener else 0))
         stack.push_async_callback(ended, asyncio.create_task(live(runtime, role)))
@@ -45,18 +50,19 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         await _until_first_failure(tasks, stop)
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: Settings, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        listener.bind((settings.host, port))
         listener.listen(BACKLOG)  # who comes while we start waits instead of being refused
     except OSError as error:
         listener.close()
+        setting = "REEDBED_METRICS_PORT" if port == settings.metrics_port else "--port or REEDBED_PORT"
         raise CannotStart(
-            f"Port {settings.port} on {settings.host} cannot be used: {error.strerror}. "
-            "Stop the program that uses it, or choose another with --port or REEDBED_PORT."
+            f"Port {port} on {settings.host} cannot be used: {error.strerror}. "
+            f"Stop the program that uses it, or choose another with {setting}."
         ) from error
     return listener
 
@@ -75,8 +81,14 @@ def _application(runtime: Runtime) -> "Application":
     return create_app(runtime)
 
 
+def _probes(runtime: Runtime) -> "ASGIApp":
+    from reedbed.http.probes import probes_alone
+
+    return probes_alone(runtime)
+
+
 async def _serve_http(
-    application: "Application", runtime: Runtime, listener: socket.socket, stop: asyncio.Event
+    application: "ASGIApp", runtime: Runtime, listener: socket.socket, stop: asyncio.Event
 ) -> None:
     config = uvicorn.Config(
         application,

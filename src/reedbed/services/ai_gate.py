@@ -12,6 +12,7 @@ from reedbed.ai.model import Answer, Model, Prompt, Trouble
 from reedbed.domain.breaker import Breaker, BreakerPolicy, Wait, admit, failed, limited, succeeded
 from reedbed.domain.budget import Usage, day_start, is_spent, refusal
 from reedbed.domain.times import DAY, MINUTE, Instant
+from reedbed.services.meters import Meters
 from reedbed.services.runtime import Runtime
 from reedbed.store import ai_state
 from reedbed.store.database import Tx
@@ -82,6 +83,7 @@ async def settle(tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Tro
     # The model's row first, as in `find_door`: whoever takes locks in another order waits for us forever.
     before = (await ai_state.lock(tx, [permit.model.name]))[permit.model.name]
     used = _used(runtime, permit, outcome)
+    _meter(runtime.meters, permit.model.name, outcome)
     # On the day of the reservation, so that midnight loses nothing.
     await ai_state.use(tx, used - permit.reserved, permit.user_id, permit.at)
     after = _told(before, runtime.ai.breaker, outcome, now)
@@ -89,6 +91,12 @@ async def settle(tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Tro
         await ai_state.write(tx, permit.model.name, after)
         _log_change(permit.model.name, before, after)
     return used
+
+
+def _meter(meters: Meters, model: str, outcome: Answer | Trouble) -> None:
+    meters.ai_calls.add(model, "answered" if isinstance(outcome, Answer) else outcome.kind)
+    meters.ai_tokens.add(model, "in", by=outcome.tokens_in)
+    meters.ai_tokens.add(model, "out", by=outcome.tokens_out)
 
 
 def _used(runtime: Runtime, permit: Permit, outcome: Answer | Trouble) -> Usage:

@@ -7,9 +7,11 @@ A handler does its work in short transactions, may be run again after a crash, a
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
@@ -58,6 +60,16 @@ async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
 
 async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
     """Run a claimed job to its end and write down what became of it."""
+    began = perf_counter()
+    with bound_contextvars(job=job.id, kind=job.kind):
+        ended = await _run(runtime, job, handler)
+    runtime.meters.job_seconds.add(perf_counter() - began, job.kind)
+    if ended is not None:
+        runtime.meters.jobs.add(job.kind, ended)
+
+
+async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
+    """How it ended; None when it goes on later."""
     beating = asyncio.create_task(_beat(runtime, job))
     try:
         outcome = await handler(runtime, job)
@@ -65,8 +77,10 @@ async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
         raise
     except Exception as error:
         await _note_failure(runtime, job, error)
+        return "failed"
     else:
         await _note_outcome(runtime, job, outcome)
+        return "completed" if isinstance(outcome, Done) else None
     finally:
         beating.cancel()
 

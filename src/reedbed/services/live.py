@@ -4,12 +4,14 @@ A stream holds no database connection. It knows the feeds its user follows and r
 """
 
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.hints import Hint
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.events.bus import Listener, new_hint_id
+from reedbed.services.meters import Meters
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import still_open
 from reedbed.store import following
@@ -23,7 +25,7 @@ SHOWN = frozenset(
 
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
     """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
-    with runtime.bus.listen() as listener:
+    with runtime.bus.listen() as listener, _counted(runtime.meters):
         feeds = await _followed(runtime, caller.user_id)
         for hint in _catch_up(runtime, last_id):
             if _concerns(hint, caller.user_id, feeds):
@@ -53,6 +55,15 @@ async def _heard(
         if hint is not None and (hint.topic == "stopping" or _revokes(hint, caller)):
             return
         yield hint
+
+
+@contextmanager
+def _counted(meters: Meters) -> Generator[None]:
+    meters.open_streams += 1
+    try:
+        yield
+    finally:
+        meters.open_streams -= 1
 
 
 def _catch_up(runtime: Runtime, last_id: str | None) -> list[Hint]:

@@ -3,18 +3,21 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.checks import Terms, after_failure, after_unchanged
 from reedbed.domain.due import DueFeed
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Throttled
+from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.hints import Hint
 from reedbed.domain.schedule import Bounds
 from reedbed.domain.verdicts import SIGHTINGS_TO_MOVE
 from reedbed.services import refresh_progress
 from reedbed.services.findings import Finding
+from reedbed.services.meters import Meters
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh_news import Check, body_hash, read_document
 from reedbed.services.runtime import Runtime
@@ -38,16 +41,12 @@ class RefreshReport:
 
 async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
     """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches."""
-    started = runtime.now()
-    outcome = await runtime.fetcher.fetch(due.request())
-    check = check_of(runtime, due, started)
-    match outcome:
-        case NotModified():
-            return _note_unchanged(writer, check, outcome)
-        case Fetched():
-            return await _read(runtime, writer, check, outcome)
-        case Gone() | Throttled() | Failed():
-            return _note_trouble(writer, check, outcome)
+    started, began = runtime.now(), perf_counter()
+    with bound_contextvars(feed=due.id):
+        outcome = await runtime.fetcher.fetch(due.request())
+        report = await _note(runtime, writer, check_of(runtime, due, started), outcome)
+    _meter(runtime.meters, outcome, report, perf_counter() - began)
+    return report
 
 
 async def request_refresh(
@@ -75,6 +74,26 @@ async def wake_worker(runtime: Runtime) -> None:
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
     """The check of this feed failed by a fault of ours: back off like from any other failure."""
     return _note_trouble(writer, check_of(runtime, due, runtime.now()), _NOT_STORED)
+
+
+async def _note(runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: Outcome) -> RefreshReport:
+    match outcome:
+        case NotModified():
+            return _note_unchanged(writer, check, outcome)
+        case Fetched():
+            return await _read(runtime, writer, check, outcome)
+        case Gone() | Throttled() | Failed():
+            return _note_trouble(writer, check, outcome)
+
+
+def _meter(meters: Meters, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
+    unchanged = isinstance(outcome, NotModified)
+    ended = "not_modified" if unchanged else "success" if report.status == "success" else "error"
+    meters.fetches.add(ended)
+    meters.fetch_seconds.add(seconds)
+    if ended == "success":
+        meters.fetch_entries.add(report.new)
+        meters.entries.add(by=report.new)
 
 
 async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:

@@ -22,6 +22,7 @@ from reedbed.ingest.image_cache import ImageCache
 from reedbed.ingest.mail_out import Mailer
 from reedbed.ingest.oidc import OidcClient
 from reedbed.services.caller_cache import CallerCache
+from reedbed.services.meters import Meters
 from reedbed.services.recent_changes import RecentChanges
 from reedbed.services.steadiness import Steadiness
 from reedbed.store.database import Database
@@ -51,6 +52,8 @@ class DoorPolicy:
 
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     cors_origins: tuple[str, ...] = ()
+    metrics_token: str = ""
+    """Empty: metrics are for this machine alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ class Runtime:
     callers: CallerCache = field(default_factory=CallerCache)
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     steadiness: Steadiness = field(default_factory=Steadiness)
+    meters: Meters = field(default_factory=Meters)
 
     def now(self) -> Instant:
         return self.clock()

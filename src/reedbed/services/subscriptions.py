@@ -63,6 +63,7 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
         await events.note(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         made = await subscriptions.get(tx, user_id, subscription_id)
     assert made is not None
+    runtime.meters.subscriptions.add()
     await _announce(runtime, user_id)
     return made
 

@@ -7,6 +7,7 @@ services open it, keep it short and never hold it across a network call.
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reedbed.store.statements import Statement
@@ -47,6 +48,13 @@ class Tx(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    in_use: int
+    size: int
+    """The most there can be."""
+
+
 class Database(Protocol):
     @property
     def engine(self) -> str: ...
@@ -58,6 +66,8 @@ class Database(Protocol):
     async def vacuum(self) -> None:
         """Give unused space back, as far as the engine can while others read and write."""
         ...
+
+    def pool_use(self) -> PoolUse: ...
 
     async def close(self) -> None: ...
 

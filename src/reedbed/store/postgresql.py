@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import NOTHING, Row, note_statement
+from reedbed.store.database import NOTHING, PoolUse, Row, note_statement
 from reedbed.store.postgresql_faults import asyncpg, explained
 from reedbed.store.postgresql_pulse import Pulse
 from reedbed.store.statements import POSTGRESQL, Params, Statement
@@ -96,6 +96,9 @@ class PostgresqlDatabase:
             # Not through `_connection`: what takes long here is no sign that the server has fallen silent.
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
                 await connection.execute("VACUUM (ANALYZE)", timeout=VACUUM_TIMEOUT)
+
+    def pool_use(self) -> PoolUse:
+        return PoolUse(len(self._pulse.in_use), self._pool.get_max_size())
 
     async def close(self) -> None:
         await self._pulse.stop()

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import Database, Tx
+from reedbed.store.database import Database, PoolUse, Tx
 
 log = structlog.get_logger()
 
@@ -44,6 +44,10 @@ class ReplicatedDatabase:
 
     async def vacuum(self) -> None:
         await self._primary.vacuum()
+
+    def pool_use(self) -> PoolUse:
+        first, second = self._primary.pool_use(), self._replica.pool_use()
+        return PoolUse(first.in_use + second.in_use, first.size + second.size)
 
     async def close(self) -> None:
         await self._replica.close()

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import NOTHING, Row, note_statement
+from reedbed.store.database import NOTHING, PoolUse, Row, note_statement
 from reedbed.store.statements import SQLITE, Params, Statement
 from reedbed.store.vacuum import vacuum_sqlite
 
@@ -214,6 +214,10 @@ class SqliteDatabase:
         """Writes of this process wait meanwhile; a file that cannot be rewritten stays as it is."""
         async with self._writing:
             await asyncio.to_thread(vacuum_sqlite, Path(self.path))
+
+    def pool_use(self) -> PoolUse:
+        reading = len(self._readers) - self._idle.qsize()
+        return PoolUse(reading + self._writing.locked(), len(self._readers) + 1)
 
     async def close(self) -> None:
         for thread in (*self._readers, self._writer):

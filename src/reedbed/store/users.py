@@ -37,6 +37,9 @@ _ANY = Statement(select(users.c.id).limit(1))
 _BY_ID = Statement(select(*USER_COLUMNS).where(users.c.id == bindparam("id")))
 _BY_EMAIL = Statement(select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")))
 _FIRST_TWO = Statement(select(*USER_COLUMNS).order_by(users.c.id).limit(2))
+_ACTIVE = Statement(
+    select(func.count(sessions.c.user_id.distinct())).where(sessions.c.last_active_at >= bindparam("moment"))
+)
 _PASSWORD = Statement(select(users.c.password_hash).where(_mine))
 _INSERT = Statement(
     insert(users).on_conflict_do_nothing(index_elements=["email"]).returning(*USER_COLUMNS),
@@ -117,6 +120,11 @@ async def by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
 
 async def password_hash(tx: Tx, user_id: int) -> str | None:
     return await tx.value(_PASSWORD, {"user_id": user_id})
+
+
+async def active_since(tx: Tx, moment: Instant) -> int:
+    """How many people had a session in use since then."""
+    return await tx.value(_ACTIVE, {"moment": moment})
 
 
 async def members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:

@@ -1,0 +1,64 @@
+"""The doors for machines that watch over this one: alive, ready, metrics. A worker has no others."""
+
+import hmac
+from ipaddress import ip_address
+
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from reedbed.domain.errors import Forbidden, Unavailable
+from reedbed.http.caller import RuntimeOf
+from reedbed.http.client_ip import client_ip
+from reedbed.http.handlers import register_error_handlers
+from reedbed.http.json import json_response
+from reedbed.services.metrics import metrics_text
+from reedbed.services.runtime import Runtime
+from reedbed.store import health
+
+router = APIRouter(tags=["health"])
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+@router.get("/healthz", summary="The process is alive")
+async def healthz() -> Response:
+    return json_response({"status": "ok"})
+
+
+@router.get("/readyz", summary="The process can serve: its database answers")
+async def readyz(runtime: RuntimeOf) -> Response:
+    async with runtime.db.read() as tx:
+        if not await health.answers(tx):
+            raise Unavailable("The database does not answer.")
+    return json_response({"status": "ok", "db": "ok"})
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(request: Request, runtime: RuntimeOf) -> Response:
+    if not (_has_token(request, runtime.doors.metrics_token) or _is_from_here(request)):
+        raise Forbidden("Metrics are for this machine, or for a caller with REEDBED_METRICS_TOKEN.")
+    return Response(await metrics_text(runtime), media_type=PROMETHEUS, headers={"Cache-Control": "no-store"})
+
+
+def probes_alone(runtime: Runtime) -> FastAPI:
+    app = FastAPI(openapi_url=None)
+    app.state.runtime = runtime
+    app.include_router(router)
+    register_error_handlers(app)
+    return app
+
+
+def _has_token(request: Request, token: str) -> bool:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return bool(token) and scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _is_from_here(request: Request) -> bool:
+    """A proxy on this machine is not this machine: it speaks for others."""
+    address = client_ip(request)
+    if address is None or any(name in request.headers for name in PROXIED):
+        return False
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
