@@ -12,6 +12,12 @@ from reedbed.services.status import current_status
 router = APIRouter(prefix="/api/v1/status", tags=["health"])
 
 
+class ProblemOut(BaseModel):
+    check: str = Field(examples=["disk"])
+    text: str
+    alarm: bool = Field(description="Nothing new arrives, or nothing can be saved.")
+
+
 class StatusOut(BaseModel):
     feeds_count: int
     posts_count: int
@@ -20,6 +26,9 @@ class StatusOut(BaseModel):
     circuit_breaker: str = Field(examples=["CLOSED"])
     health_warning: str | None
     db_size_mb: float | None = Field(description="For operators; null for others.")
+    problems: list[ProblemOut] | None = Field(
+        description="What is wrong now, with its remedy. For operators; null for others."
+    )
     version: str
 
 

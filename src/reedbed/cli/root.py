@@ -20,6 +20,7 @@ COMMANDS = {
     "opml": "reedbed.cli.opml:opml",
     "import": "reedbed.cli.imports:import_command",
     "admin": "reedbed.cli.admin:admin",
+    "completion": "reedbed.cli.completion:completion",
 }
 
 

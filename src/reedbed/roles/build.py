@@ -96,6 +96,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             images=_image_policy(settings),
             keeping=_keeping(settings),
             backups=_backup_policy(settings),
+            volume=_volume(settings),
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
@@ -205,6 +206,12 @@ def _backup_policy(settings: Settings) -> BackupPolicy | None:
     file = Path(sqlite_path(settings.database))
     folder = settings.backup_dir or file.parent / "backups"
     return BackupPolicy(str(file), str(folder), settings.backups_kept)
+
+
+def _volume(settings: Settings) -> str:
+    if not settings.database.startswith("sqlite:"):
+        return ""
+    return str(Path(sqlite_path(settings.database)).absolute().parent)
 
 
 def _account_policy(settings: Settings) -> AccountPolicy:

@@ -13,6 +13,7 @@ import uvicorn
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
 from reedbed.roles.build import ended, running
+from reedbed.services.health import watch
 from reedbed.services.processes import live
 from reedbed.services.runtime import Runtime
 from reedbed.settings import Settings
@@ -45,7 +46,8 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
             tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
         if role != "web":
             tasks.append(_work_until(runtime, stop, after=FIRST_ANSWER_SECONDS if listener else 0))
-        stack.push_async_callback(ended, asyncio.create_task(live(runtime, role)))
+        for task in (live(runtime, role), watch(runtime)):
+            stack.push_async_callback(ended, asyncio.create_task(task))
         _keep_what_is_loaded()
         await _until_first_failure(tasks, stop)
 

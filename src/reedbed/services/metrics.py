@@ -32,6 +32,12 @@ def _of_the_process(runtime: Runtime) -> Sequence[Gauge]:
     pool = runtime.db.pool_use()
     return [
         Gauge("sse_connections_active", "Open live streams.", {(): runtime.meters.open_streams}),
+        Gauge(
+            "health_problem",
+            "1 for each check that is not well.",
+            {(one.check,): 1 for one in runtime.board.problems},
+            ("check",),
+        ),
         Gauge("db_pool_in_use", "Database connections at work.", {(): pool.in_use}),
         Gauge("db_pool_size", "The most database connections of this process.", {(): pool.size}),
         Gauge("reedbed_info", "What runs.", {(__version__, runtime.db.engine): 1}, ("version", "engine")),

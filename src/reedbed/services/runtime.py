@@ -8,6 +8,7 @@ from reedbed.ai.model import Model
 from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
+from reedbed.domain.health import Problem
 from reedbed.domain.identities import Provider
 from reedbed.domain.images import ImageMode
 from reedbed.domain.limits import Limits
@@ -105,6 +106,13 @@ class SignInPolicy:
     """There is one where there are providers."""
 
 
+@dataclass(slots=True)
+class Board:
+    """What the last look at the instance found wrong, as far as this process knows."""
+
+    problems: tuple[Problem, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     db: Database
@@ -136,6 +144,9 @@ class Runtime:
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     steadiness: Steadiness = field(default_factory=Steadiness)
     meters: Meters = field(default_factory=Meters)
+    board: Board = field(default_factory=Board)
+    volume: str = ""
+    """A folder on the disk of the database; empty where that is another machine's."""
 
     def now(self) -> Instant:
         return self.clock()

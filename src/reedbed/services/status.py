@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from reedbed import __version__
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
+from reedbed.domain.health import Problem
 from reedbed.domain.summaries import LEASE
+from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
 from reedbed.store import ai_state, app_settings, status, summary_queue
 
@@ -30,6 +32,8 @@ class Status:
     health_warning: str | None
     db_size_mb: float | None
     """Only for operators."""
+    problems: tuple[Problem, ...] | None
+    """Only for operators."""
     version: str
 
 
@@ -41,6 +45,7 @@ async def current_status(runtime: Runtime, user: User) -> Status:
             tx, "db_size_warning"
         )
         size = await status.size_in_bytes(tx) if user.operates else None
+        problems = await reported(tx) if user.operates else None
     return Status(
         feeds_count=counts.feeds,
         posts_count=counts.posts,
@@ -49,6 +54,7 @@ async def current_status(runtime: Runtime, user: User) -> Status:
         circuit_breaker=queue.breaker,
         health_warning=warning or None,
         db_size_mb=None if size is None else round(size / MEGABYTE, 1),
+        problems=problems,
         version=__version__,
     )
 

@@ -1,5 +1,6 @@
 """From a view model to an answer: the frame around it, the cookies, the one block that htmx asked for."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,13 +9,14 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from reedbed.domain.accounts import Caller
+from reedbed.domain.health import Problem
 from reedbed.http.caller import get_runtime, maybe_caller
 from reedbed.http.cookies import set_visitor_cookie, visitor_of
 from reedbed.http.csrf import bound_to, form_token
 from reedbed.services.preferences import preferences_of
 from reedbed.web.languages import language_of
-from reedbed.web.templating import render_page, speak
-from reedbed.web.views.frame import LOOK_COOKIE, Frame, Look, Person, Toast
+from reedbed.web.templating import render_page, speak, translate
+from reedbed.web.views.frame import LOOK_COOKIE, Banner, Frame, Look, Person, Toast
 
 TOAST_COOKIE = "reedbed_toast"
 LONGEST_TOAST = 500
@@ -42,8 +44,8 @@ async def page(
 ) -> Response:
     """Render the page, or only `block` of it."""
     caller = await maybe_caller(request)
+    speak(language_of(request, caller))
     frame = _frame(request, caller, toast or read_toast(request))
-    speak(frame.language)
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
     response = HTMLResponse(
         html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})}
@@ -105,8 +107,18 @@ def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Fram
         language=language_of(request, caller),
         person=Person(caller.user.email, caller.user.operates) if caller else None,
         toast=toast,
+        banner=_banner(get_runtime(request).board.problems) if caller and caller.user.operates else None,
         newest=get_runtime(request).bus.newest(),
         open_marks=caller is None or preferences_of(caller.user).open_marks,
+    )
+
+
+def _banner(problems: Sequence[Problem]) -> Banner | None:
+    if not problems:
+        return None
+    heading = translate("Something is wrong.")
+    return Banner(
+        heading, " ".join(translate(one.text) for one in problems), "/admin", translate("How it runs")
     )
 
 
