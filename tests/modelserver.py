@@ -1,7 +1,7 @@
 """A model on loopback that speaks OpenAI's protocol and answers as it is told.
 
 Each question takes the next answer of the script; when the script is over, the model does its work: it
-answers with a summary, a digest or an analysis of what it was given.
+answers with a summary, a digest, an analysis or an answer to what it was given.
 """
 
 import asyncio
@@ -121,6 +121,10 @@ def obey_the_task(question: Question) -> Reply:
         numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
         sentences = [{"text": f"Report {number}.", "sources": [number]} for number in numbers[:4]]
         return Reply(text=json.dumps({"paragraphs": [{"heading": "News", "sentences": sentences}]}))
+    if '"claims"' in task:
+        numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
+        claims = [{"text": f"Claim {number}.", "sources": [number]} for number in numbers[:3]]
+        return Reply(text=json.dumps({"answered": bool(claims), "claims": claims}))
     assert title is not None
     return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))
 

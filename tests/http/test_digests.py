@@ -109,6 +109,8 @@ async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Des
     address = asked.headers["location"]
     assert "Generating summary…" in (await page.get(address)).text
     await work(desk.runtime)
+    part = (await page.get(address, headers=HTMX)).text
+    assert "<html" not in part and f'href="/entry/{entry}"' in part
     shown = (await page.get(address)).text
     assert 'class="cite" href="#s1"' in shown and f'href="/entry/{entry}"' in shown
     assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "Nothing left this machine" in shown

@@ -10,10 +10,10 @@ from reedbed.domain.digests import Digest, Scope
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.times import DAY, HOUR, MINUTE
-from reedbed.services import digests as service
+from reedbed.services import model_calls
 from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digest_schedules import ask_due_digests, set_schedule
-from reedbed.services.digests import ask_digest, get_digest
+from reedbed.services.digests import JOB_KIND, ask_digest, get_digest
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
 from tests.crawling import crawl_on
@@ -48,7 +48,7 @@ async def server() -> AsyncIterator[ModelServer]:
 async def modelled(desk: Desk, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     desk.use(server)
     await desk.opt_in()
-    monkeypatch.setattr(service, "TRY_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(model_calls, "TRY_AGAIN_SECONDS", 0.01)
     yield desk
     assert desk.runtime.ai.model is not None
     await desk.runtime.ai.model.close()
@@ -225,7 +225,7 @@ async def written(desk: Desk, scope: Scope = EVERYTHING) -> Digest:
 
 
 async def work(desk: Desk) -> None:
-    while (job := await claim(desk.runtime, [service.JOB_KIND, DIGEST_MAIL])) is not None:
+    while (job := await claim(desk.runtime, [JOB_KIND, DIGEST_MAIL])) is not None:
         await run(desk.runtime, job, HANDLERS[job.kind])
 
 

@@ -19,6 +19,7 @@ LONGEST_SENTENCE = 400
 MOST_PARAGRAPHS = 5
 MOST_SENTENCES = 12
 MOST_SOURCES = 10
+MOST_CLAIMS = 8
 
 _CODE_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
@@ -57,6 +58,13 @@ class DigestText:
     """Sentences that named no source they were given."""
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerText:
+    claims: tuple[CitedSentence, ...]
+    """None: what was read does not tell."""
+    dropped: int
+
+
 def read_summary(answer: str) -> SummaryText | None:
     """None for anything but what was asked for."""
     said = json_object(answer)
@@ -80,6 +88,15 @@ def read_digest(answer: str, known: Collection[int]) -> DigestText | None:
         if kept:
             paragraphs.append(CitedParagraph(plain(text_of(paragraph.get("heading")), LONGEST_HEADING), kept))
     return DigestText(tuple(paragraphs), dropped) if paragraphs else None
+
+
+def read_answer(answer: str, known: Collection[int]) -> AnswerText | None:
+    said = json_object(answer)
+    if not isinstance(said.get("answered"), bool) or not isinstance(said.get("claims"), list):
+        return None
+    found = [_sentence(mapping(one), known) for one in _list(said["claims"])[:MOST_CLAIMS]]
+    kept = tuple(one for one in found if one.text and one.numbers) if said["answered"] else ()
+    return AnswerText(kept, len(found) - len(kept) if said["answered"] else 0)
 
 
 def plain(text: str, limit: int) -> str:

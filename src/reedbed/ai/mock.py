@@ -35,6 +35,12 @@ def _digest(prompt: Prompt) -> dict[str, object]:
     return {"paragraphs": [{"heading": "Mock digest", "sentences": sentences}]}
 
 
+def _answer(prompt: Prompt) -> dict[str, object]:
+    found = _NUMBERED.findall(prompt.material)[:3]
+    claims = [{"text": f"A mock answer from {title}.", "sources": [int(number)]} for number, title in found]
+    return {"answered": bool(claims), "claims": claims}
+
+
 def _framing(prompt: Prompt) -> dict[str, object]:
     """Scores from the title's letters, so that entries differ and each is always the same."""
     named = _title(prompt)
@@ -56,4 +62,8 @@ def _title(prompt: Prompt) -> str:
     return found[1] if found else "an article"
 
 
-_WRITERS: Mapping[str, Callable[[Prompt], dict[str, object]]] = {"digest": _digest, "framing": _framing}
+_WRITERS: Mapping[str, Callable[[Prompt], dict[str, object]]] = {
+    "answer": _answer,
+    "digest": _digest,
+    "framing": _framing,
+}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.ai.answers import CitedParagraph, read_digest
-from reedbed.ai.model import Answer, Prompt
 from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
@@ -32,12 +31,11 @@ from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
 from reedbed.domain.pushes import digest_note
 from reedbed.domain.summaries import EXTRACT, Variant
-from reedbed.domain.times import MINUTE, SECOND
 from reedbed.domain.webhooks import Event
-from reedbed.services.ai_gate import Closed, Permit, enter, find_door, settle
 from reedbed.services.digest_letters import send_digest
 from reedbed.services.digest_material import find_entries, gather
 from reedbed.services.jobs import Done, Later, note_progress
+from reedbed.services.model_calls import ask_model
 from reedbed.services.preferences import preferences_of
 from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
@@ -49,9 +47,6 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 JOB_KIND = "digest"
-TRIES = 2
-TRY_AGAIN_SECONDS = 2.0
-PATIENCE = MINUTE
 EVERYTHING = Scope()
 NO_SUCH_DIGEST = "There is no such digest"
 
@@ -167,25 +162,15 @@ async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool)
 async def _by_model(
     runtime: Runtime, user: User, variant: Variant, materials: Sequence[Material], items: Sequence[Item]
 ) -> DigestText:
-    """The model tells it; a second try after two seconds, then it has failed."""
     order = [one for item in items for one in item]
     numbers = dict(enumerate(order, 1))
     readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
     prompt = digest_prompt(readings, variant.language)
-    for attempt in range(TRIES):
-        if attempt:
-            await asyncio.sleep(TRY_AGAIN_SECONDS)
-        permit = await _permit(runtime, user, prompt)
-        if permit is None:
-            break
-        outcome = await permit.model.ask(prompt)
-        async with runtime.db.write() as tx:
-            await settle(tx, runtime, permit, outcome, runtime.now())
-        said = read_digest(outcome.text, numbers) if isinstance(outcome, Answer) else None
-        if said is not None:
-            paragraphs = tuple(_paragraph(one, numbers) for one in said.paragraphs)
-            return _text(materials, items, paragraphs, dropped=said.dropped)
-    raise ReedbedError(FAILED)
+    said = await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
+    if said is None:
+        raise ReedbedError(FAILED)
+    paragraphs = tuple(_paragraph(one, numbers) for one in said.paragraphs)
+    return _text(materials, items, paragraphs, dropped=said.dropped)
 
 
 def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragraph:
@@ -194,21 +179,6 @@ def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragr
         for one in cited.sentences
     )
     return Paragraph(cited.heading, tuple(sentences))
-
-
-async def _permit(runtime: Runtime, user: User, prompt: Prompt) -> Permit | None:
-    """Waits for the pace, not for a model that is left alone."""
-    deadline = runtime.now() + PATIENCE
-    while True:
-        now = runtime.now()
-        async with runtime.db.write() as tx:
-            door = await find_door(tx, runtime, now)
-            found = door if isinstance(door, Closed) else await enter(tx, runtime, door, prompt, user.id, now)
-        if isinstance(found, Permit):
-            return found
-        if found.until > deadline:
-            return None
-        await asyncio.sleep(max(0.05, (found.until - now) / SECOND))
 
 
 def _text(

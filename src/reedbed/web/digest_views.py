@@ -28,7 +28,7 @@ def digest_page(digest: Digest, now: Instant, zone: tzinfo) -> DigestPage:
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
-        sources=tuple(_source(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)),
+        sources=tuple(source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)),
     )
 
 
@@ -97,7 +97,7 @@ def _paragraph(paragraph: domain.Paragraph, numbers: dict[int, int], feeds: dict
     return Paragraph(paragraph.heading or translate("And more"), tuple(sentences))
 
 
-def _source(number: int, source: domain.Source, now: Instant, zone: tzinfo) -> Source:
+def source_view(number: int, source: domain.Source, now: Instant, zone: tzinfo) -> Source:
     return Source(
         number=number,
         url=f"/entry/{source.entry_id}",

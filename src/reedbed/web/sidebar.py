@@ -69,6 +69,7 @@ def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
         _link("later", "/later", translate("Later"), "later", counted.later, here),
         _link("stories", "/stories", translate("Stories"), "story", 0, here),
         _link("digests", "/summaries", translate("Digests"), "digest", 0, here),
+        _link("ask", "/ask", translate("Ask"), "ask", 0, here),
     )
 
 

@@ -1,0 +1,71 @@
+"""Answers without a model: the sentences of the entries that name what was asked about. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reedbed.ai.answers import bounded
+from reedbed.ai.sentences import sentences
+from reedbed.domain.questions import Claim, Passage, coverage, padded
+
+MOST_QUOTES = 5
+MOST_SOURCES = 10
+MAX_READ = 20_000
+MOST_SENTENCES = 150
+LONGEST_QUOTE = 400
+LEAST = 0.6
+"""Of what was asked about, a sentence and the title above it must name so much."""
+OF_ITS_OWN = 0.34
+"""And the sentence alone so much: a title does not make every sentence below it an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    text: str
+    score: float
+    passage: Passage
+    words: str
+
+
+def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Claim, ...]:
+    """The best sentences, each once with all the entries that hold it; none where nothing fits."""
+    found = [one for passage in passages for one in _fitting(worth, passage)]
+    claims: dict[str, Claim] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        known = claims.get(one.words)
+        if known is not None:
+            claims[one.words] = _seen_again(known, one.passage.entry_id)
+        elif len(claims) < MOST_QUOTES:
+            text = bounded(one.text, LONGEST_QUOTE)
+            claims[one.words] = Claim(text, (one.passage.entry_id,), one.passage.language)
+    return tuple(claims.values())
+
+
+def excerpt(worth: Mapping[str, float], passage: Passage, limit: int) -> str:
+    """The beginning of an entry and what it says of the matter, for a model to read."""
+    whole = [text for _, text in sentences(passage.text[:MAX_READ])][:MOST_SENTENCES]
+    order = sorted(range(len(whole)), key=lambda place: (place > 1, -coverage(padded(whole[place]), worth)))
+    chosen: list[int] = []
+    left = limit
+    for place in order:
+        if left < len(whole[place]) and chosen:
+            break
+        chosen.append(place)
+        left -= len(whole[place]) + 1
+    return bounded(" ".join(whole[place] for place in sorted(chosen)), limit)
+
+
+def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
+    title = padded(passage.title)
+    for number, (_, text) in enumerate(sentences(passage.text[:MAX_READ])):
+        if number == MOST_SENTENCES:
+            return
+        words = padded(text)
+        alone = coverage(words, worth)
+        together = coverage(f"{title}{words}", worth)
+        if alone >= OF_ITS_OWN and together >= LEAST:
+            yield _Quote(text, alone + together / 2 - number / 1_000, passage, words)
+
+
+def _seen_again(claim: Claim, entry_id: int) -> Claim:
+    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MOST_SOURCES]
+    return Claim(claim.text, ids, claim.language)

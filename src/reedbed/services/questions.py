@@ -1,0 +1,198 @@
+"""Questions over one's own entries: kept, and answered by a job that searches first and then reads."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from reedbed.ai.answers import read_answer
+from reedbed.ai.prompts import LONGEST_PASSAGE, Reading, answer_prompt
+from reedbed.ai.quoting import excerpt, quote
+from reedbed.domain.accounts import User
+from reedbed.domain.digests import Scope
+from reedbed.domain.entries import EntryRow, ViewQuery
+from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
+from reedbed.domain.hints import Hint
+from reedbed.domain.questions import (
+    CANDIDATES,
+    FAILED,
+    KEPT,
+    AnswerText,
+    Claim,
+    Passage,
+    Question,
+    best_passages,
+    check_question,
+    search_for,
+    sought_words,
+    sources_of,
+    weights,
+)
+from reedbed.domain.summaries import EXTRACT, Variant
+from reedbed.ingest.text import clean_text
+from reedbed.services.jobs import Done, Later
+from reedbed.services.model_calls import ask_model
+from reedbed.services.runtime import Runtime
+from reedbed.services.search import search_entries
+from reedbed.services.writers import variant_for
+from reedbed.store import entry_lists, entry_texts, jobs, questions, scopes, users
+from reedbed.store.entry_texts import EntryWords
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+JOB_KIND = "question"
+EVERYTHING = Scope()
+NO_SUCH_QUESTION = "There is no such question"
+MOST_HTML = 100_000
+LAST_ATTEMPT = 3
+
+
+async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = EVERYTHING) -> Question:
+    """A pending question; `NotFound` where the scope names nothing of the user's."""
+    asked, now = check_question(text), runtime.now()
+    async with runtime.db.write() as tx:
+        if await scopes.resolve(tx, user.id, _view(scope)) is None:
+            raise NotFound("There is no such folder")
+        model = variant_for(runtime, user).model
+        question_id = await questions.add(tx, user.id, asked, scope, model=model, now=now)
+        await questions.forget_old(tx, user.id, KEPT)
+        await jobs.add(tx, JOB_KIND, {"question_id": question_id}, now=now, user_id=user.id)
+        made = await questions.get(tx, user.id, question_id)
+    assert made is not None
+    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    return made
+
+
+async def get_question(runtime: Runtime, user_id: int, question_id: int) -> Question:
+    async with runtime.db.read() as tx:
+        found = await questions.get(tx, user_id, question_id)
+    if found is None:
+        raise NotFound(NO_SUCH_QUESTION)
+    return found
+
+
+async def delete_question(runtime: Runtime, user_id: int, question_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await questions.remove(tx, user_id, question_id):
+            raise NotFound(NO_SUCH_QUESTION)
+
+
+async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job: whatever goes wrong becomes the question's status."""
+    assert job.user_id is not None
+    async with runtime.db.read() as tx:
+        user = await users.by_id(tx, job.user_id)
+        question = await questions.get(tx, job.user_id, job.payload["question_id"])
+    if user is None or question is None or question.status != "pending":
+        return Done()
+    try:
+        await _answer(runtime, user, question)
+    except Unavailable as error:
+        if job.attempts < LAST_ATTEMPT:
+            raise
+        await _fail(runtime, question, error.message)
+    except ReedbedError as error:
+        await _fail(runtime, question, error.message)
+    except Exception:
+        log.exception("a question broke down", question=question.id)
+        await _fail(runtime, question, FAILED)
+    await _tell(runtime, question, "done")
+    return Done({"question_id": question.id})
+
+
+async def _answer(runtime: Runtime, user: User, question: Question) -> None:
+    await _tell(runtime, question, "searching")
+    words = sought_words(question.question)
+    passages = await _find(runtime, user.id, question.scope, words)
+    worth = weights(words, passages)
+    read = await asyncio.to_thread(best_passages, worth, passages)
+    await _tell(runtime, question, "reading", entries=len(read))
+    answer, model = await _told(runtime, user, question, worth, read)
+    async with runtime.db.write() as tx:
+        await questions.finish(tx, question.id, answer, model=model, now=runtime.now())
+    for claim in answer.claims:
+        said = {"text": claim.text, "entry_ids": list(map(str, claim.entry_ids))}
+        await _tell(runtime, question, "answering", claim=said)
+
+
+async def _find(runtime: Runtime, user_id: int, scope: Scope, words: Sequence[str]) -> list[Passage]:
+    rows = await _candidates(runtime, user_id, scope, search_for(words, scope.q))
+    async with runtime.db.read() as tx:
+        found = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+    return await asyncio.to_thread(lambda: [_passage(one) for one in found])
+
+
+async def _candidates(runtime: Runtime, user_id: int, scope: Scope, text: str) -> Sequence[EntryRow]:
+    """The entries that may tell; for a question without a word to look for, the newest ones."""
+    view = _view(scope)
+    if text:
+        best = await search_entries(runtime, user_id, text, within=view, order="relevance", limit=CANDIDATES)
+        return best.rows
+    async with runtime.db.read() as tx:
+        newest = await entry_lists.page(tx, user_id, view, None, CANDIDATES)
+    return newest.rows if newest is not None else ()
+
+
+def _passage(words: EntryWords) -> Passage:
+    return Passage(
+        entry_id=words.id,
+        title=words.title,
+        text=clean_text(words.content[:MOST_HTML]) or words.summary,
+        feed_id=words.feed_id,
+        feed=words.feed_title,
+        at=words.sort_at,
+        language=words.language or "",
+    )
+
+
+async def _told(
+    runtime: Runtime, user: User, question: Question, worth: Mapping[str, float], read: Sequence[Passage]
+) -> tuple[AnswerText, str]:
+    """The answer and who gave it: the model, or the entries' own sentences where it is not to be had."""
+    variant = variant_for(runtime, user)
+    if variant.model != EXTRACT and read:
+        answer = await _by_model(runtime, user.id, question, variant, worth, read)
+        if answer is not None:
+            return answer, variant.model
+    claims = await asyncio.to_thread(quote, worth, read)
+    fallback = variant.model != EXTRACT and bool(read)
+    return AnswerText(claims, sources_of(claims, read), len(read), fallback=fallback), EXTRACT
+
+
+async def _by_model(
+    runtime: Runtime,
+    user_id: int,
+    question: Question,
+    variant: Variant,
+    worth: Mapping[str, float],
+    read: Sequence[Passage],
+) -> AnswerText | None:
+    numbers = dict(enumerate(read, 1))
+    readings = [
+        Reading(number, one.title, one.feed, excerpt(worth, one, LONGEST_PASSAGE))
+        for number, one in numbers.items()
+    ]
+    prompt = answer_prompt(question.question, readings, variant.language)
+    said = await ask_model(runtime, user_id, prompt, lambda answer: read_answer(answer, numbers))
+    if said is None:
+        return None
+    claims = tuple(
+        Claim(one.text, tuple(numbers[number].entry_id for number in one.numbers), variant.language)
+        for one in said.claims
+    )
+    return AnswerText(claims, sources_of(claims, read), len(read), said.dropped)
+
+
+async def _fail(runtime: Runtime, question: Question, why: str) -> None:
+    async with runtime.db.write() as tx:
+        await questions.fail(tx, question.id, why, runtime.now())
+
+
+async def _tell(runtime: Runtime, question: Question, stage: str, **more: object) -> None:
+    data = {"kind": JOB_KIND, "question_id": str(question.id), "stage": stage, **more}
+    await runtime.bus.publish(Hint("progress", user_id=question.user_id, data=data))
+
+
+def _view(scope: Scope) -> ViewQuery:
+    return ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag)

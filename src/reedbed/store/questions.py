@@ -1,0 +1,118 @@
+"""A user's questions and what was answered."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
+
+from reedbed.domain.digests import Scope, Source
+from reedbed.domain.questions import AnswerText, Claim, Question
+from reedbed.domain.times import Instant
+from reedbed.store.database import Row, Tx
+from reedbed.store.statements import Statement
+from reedbed.store.tables import questions
+
+_COLUMNS = (
+    questions.c.id,
+    questions.c.user_id,
+    questions.c.question,
+    questions.c.status,
+    questions.c.scope,
+    questions.c.model,
+    questions.c.error,
+    questions.c.created_at,
+    questions.c.finished_at,
+    questions.c.answer,
+)
+_mine = questions.c.user_id == bindparam("owner")
+_this = (questions.c.id == bindparam("question"), _mine)
+_ADD = Statement(
+    insert(questions).returning(questions.c.id),
+    columns=["user_id", "question", "scope", "model", "created_at"],
+)
+_GET = Statement(select(*_COLUMNS).where(*_this))
+_NEWEST = Statement(
+    select(*_COLUMNS)
+    .where(_mine, questions.c.id < bindparam("before", type_=BigInteger))
+    .order_by(questions.c.id.desc())
+    .limit(bindparam("most"))
+)
+_pending = (questions.c.id == bindparam("number"), questions.c.status == "pending")
+_FINISH = Statement(
+    update(questions)
+    .where(*_pending)
+    .values(status="ready", answer=bindparam("said"), model=bindparam("by"), finished_at=bindparam("now"))
+)
+_FAIL = Statement(
+    update(questions)
+    .where(*_pending)
+    .values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
+)
+_DELETE = Statement(delete(questions).where(*_this))
+_OLDEST_KEPT = Statement(
+    select(questions.c.id).where(_mine).order_by(questions.c.id.desc()).offset(bindparam("kept")).limit(1)
+)
+_FORGET = Statement(delete(questions).where(_mine, questions.c.id <= bindparam("last", type_=BigInteger)))
+
+FIRST = 2**62
+
+
+async def add(tx: Tx, user_id: int, question: str, scope: Scope, *, model: str, now: Instant) -> int:
+    given = {name: value for name, value in asdict(scope).items() if value is not None}
+    params = {
+        "user_id": user_id,
+        "question": question,
+        "scope": orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode(),
+        "model": model,
+        "created_at": now,
+    }
+    return await tx.value(_ADD, params)
+
+
+async def get(tx: Tx, user_id: int, question_id: int) -> Question | None:
+    row = await tx.one(_GET, {"owner": user_id, "question": question_id})
+    return None if row is None else _question(row)
+
+
+async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Question]:
+    params = {"owner": user_id, "before": before or FIRST, "most": limit}
+    return [_question(row) for row in await tx.all(_NEWEST, params)]
+
+
+async def finish(tx: Tx, question_id: int, answer: AnswerText, *, model: str, now: Instant) -> None:
+    said = orjson.dumps(asdict(answer)).decode()
+    await tx.run(_FINISH, {"number": question_id, "said": said, "by": model, "now": now})
+
+
+async def fail(tx: Tx, question_id: int, error: str, now: Instant) -> None:
+    await tx.run(_FAIL, {"number": question_id, "why": error, "now": now})
+
+
+async def remove(tx: Tx, user_id: int, question_id: int) -> bool:
+    return await tx.run(_DELETE, {"owner": user_id, "question": question_id}) == 1
+
+
+async def forget_old(tx: Tx, user_id: int, kept: int) -> None:
+    """Only the newest stay."""
+    last = await tx.value(_OLDEST_KEPT, {"owner": user_id, "kept": kept})
+    if last is not None:
+        await tx.run(_FORGET, {"owner": user_id, "last": last})
+
+
+def _question(row: Row) -> Question:
+    *facts, answer = row
+    facts[4] = Scope(**orjson.loads(facts[4]))
+    return Question(*facts, answer=_answer(orjson.loads(answer)))
+
+
+def _answer(said: dict[str, Any]) -> AnswerText:
+    claims = (Claim(one["text"], tuple(one["entry_ids"]), one["language"]) for one in said.get("claims", ()))
+    return AnswerText(
+        claims=tuple(claims),
+        sources=tuple(Source(**one) for one in said.get("sources", ())),
+        read=said.get("read", 0),
+        dropped=said.get("dropped", 0),
+        fallback=said.get("fallback", False),
+    )
