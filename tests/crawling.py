@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.hints import Hint
-from reedbed.domain.times import Instant, Millis
+from reedbed.domain.times import SECOND, Instant, Millis
 from reedbed.events.limiter import MemoryLimiter
 from reedbed.events.memory import MemoryBus
 from reedbed.events.pacer import MemoryPacer
@@ -20,6 +20,7 @@ from reedbed.roles.build import system_clock
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh import RefreshReport, refresh_feed
 from reedbed.services.runtime import FetchPolicy, Runtime
+from reedbed.services.steadiness import Steadiness
 from reedbed.store import feeds, fetch_state, unread, users
 from reedbed.store.database import Row, Tx
 from reedbed.store.fetch_state_rows import STATE_NAMES
@@ -56,13 +57,14 @@ class Crawl:
     people: int = field(default=0)
 
     async def follow(self, url: str, *, user_id: int | None = None) -> int:
-        """A feed with a follower, due at once; its id."""
+        """A feed with a follower who wants no whole articles, due at once; its id."""
         user_id = user_id or await self.person()
         async with self.runtime.db.write() as tx:
             feed_id, _ = await feeds.find_or_add(tx, url, self.runtime.now())
             await run(
                 tx,
-                "INSERT INTO subscriptions (user_id, feed_id, subscribed_at) VALUES (:user, :feed, 1)",
+                "INSERT INTO subscriptions (user_id, feed_id, subscribed_at, full_text) "
+                "VALUES (:user, :feed, 1, 'never')",
                 user=user_id,
                 feed=feed_id,
             )
@@ -137,6 +139,7 @@ async def crawl_on(database_url: str, **policy: Any) -> AsyncIterator[Crawl]:
         secret=b"s" * 32,
         name="this worker",
         fetching=replace(FetchPolicy(host_delay=0), **policy),
+        steadiness=Steadiness(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
     )
     try:
         yield Crawl(runtime, clock, bus)

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE
 from reedbed.domain.times import DAY
+from reedbed.services.arrival import ARTICLES_JOB
 from reedbed.services.full_articles import fetch_articles, read_full_article
 from reedbed.services.jobs import claim
 from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe
@@ -72,3 +74,32 @@ async def _short_entry(crawl: Crawl, site: FeedSite) -> tuple[int, int, str]:
     await crawl.check()
     ((entry_id, url),) = [tuple(row) for row in await crawl.rows("SELECT id, url FROM entries")]
     return user, entry_id, str(url).removeprefix(site.url)
+
+
+async def test_a_feed_that_only_points_to_its_articles_brings_them_whole(
+    crawl: Crawl, site: FeedSite
+) -> None:
+    _, entry_id, path = await _short_entry(crawl, site)
+    site.put(path, ARTICLE, content_type="text/html")
+    job = await claim(crawl.runtime, [ARTICLES_JOB])
+    assert job is not None
+    await fetch_articles(crawl.runtime, job)
+    assert (job.payload["entry_ids"], len(site.seen_at(path))) == ([entry_id], 1)
+
+
+async def test_a_feed_with_whole_texts_is_left_alone(crawl: Crawl, site: FeedSite) -> None:
+    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url(), looked=True))
+    site.publish("Long", content=f"<p>{'A long text about reeds. ' * 20}</p>")
+    await crawl.check()
+    assert await claim(crawl.runtime, [ARTICLES_JOB]) is None
+
+
+async def test_many_short_entries_fetch_only_the_newest(crawl: Crawl, site: FeedSite) -> None:
+    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url(), looked=True))
+    for number in range(25):
+        site.publish(f"Short {number}")
+    await crawl.check()
+    job = await claim(crawl.runtime, [ARTICLES_JOB])
+    assert job is not None
+    newest = await crawl.column(f"SELECT id FROM entries ORDER BY sort_at DESC LIMIT {AUTOMATIC_AT_ONCE}")
+    assert sorted(job.payload["entry_ids"]) == sorted(newest)

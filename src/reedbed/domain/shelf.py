@@ -18,3 +18,4 @@ class ShelfFeed(NamedTuple):
     trouble: str | None
     """Why the feed stopped, if it did."""
     checked_at: Instant | None
+    full_text: str

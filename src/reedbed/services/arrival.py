@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE, wants_whole
 from reedbed.domain.retention import removed_keys
 from reedbed.domain.times import Instant
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
@@ -36,9 +37,23 @@ async def decide_on_arrival(
     for user_id, ids in forecast.open_for(stored).items():
         if user_id in reached:
             await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
-    if stored and await full_articles.wanted_always(tx, feed_id):
-        await jobs.add(tx, ARTICLES_JOB, {"entry_ids": [entry_id for entry_id, _ in stored]}, now=now)
+    if wanted := _whole(stored, await full_articles.modes(tx, feed_id)) if stored else []:
+        await jobs.add(tx, ARTICLES_JOB, {"entry_ids": wanted}, now=now)
     return reached
+
+
+def _whole(stored: Sequence[tuple[int, EntryRow]], modes: set[str]) -> list[int]:
+    """The entries whose articles somebody wants whole."""
+    if "always" in modes:
+        return [entry_id for entry_id, _ in stored]
+    if "auto" not in modes:
+        return []
+    short = [
+        (row.sort_at, entry_id)
+        for entry_id, row in stored
+        if row.url and wants_whole("auto", row.text.summary)
+    ]
+    return [entry_id for _, entry_id in sorted(short)[-AUTOMATIC_AT_ONCE:]]
 
 
 async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:

@@ -8,7 +8,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.statements import Statement
-from reedbed.store.tables import entries, entry_bodies, subscriptions
+from reedbed.store.tables import entries, entry_bodies, feeds, subscriptions
 
 _ATTEMPTED = Statement(
     select(entry_bodies.c.full_attempted_at).where(entry_bodies.c.entry_id == bindparam("id"))
@@ -23,14 +23,15 @@ _KEEP = Statement(
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(full_content=bindparam("content"), full_attempted_at=bindparam("now"))
 )
-_ALWAYS = Statement(
-    select(subscriptions.c.id)
+_MODES = Statement(
+    select(subscriptions.c.full_text)
+    .distinct()
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         subscriptions.c.feed_id == bindparam("feed_id"),
         subscriptions.c.unsubscribed_at.is_(None),
-        subscriptions.c.full_text == "always",
+        feeds.c.kind == "web",
     )
-    .limit(1)
 )
 _MISSING = Statement(
     select(entries.c.id, entries.c.url)
@@ -57,9 +58,9 @@ async def keep(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
     await tx.run(_KEEP, {"id": entry_id, "content": content, "now": now})
 
 
-async def wanted_always(tx: Tx, feed_id: int) -> bool:
-    """Whether somebody who follows this feed asked for whole articles."""
-    return await tx.value(_ALWAYS, {"feed_id": feed_id}) is not None
+async def modes(tx: Tx, feed_id: int) -> set[str]:
+    """What those who follow this feed want of its articles: `auto`, `always`, `never`."""
+    return {row[0] for row in await tx.all(_MODES, {"feed_id": feed_id})}
 
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:

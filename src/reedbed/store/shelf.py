@@ -23,6 +23,7 @@ _shelf = (
         feeds.c.language,
         feed_fetch_state.c.stop_reason,
         feed_fetch_state.c.last_checked_at,
+        subscriptions.c.full_text,
     )
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
+from reedbed.domain.full_articles import wants_whole
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
 from reedbed.services.images import Pictures
@@ -33,11 +34,12 @@ def build_article(
     bookmarked: bool = False,
     around: tuple[EntryRow | None, EntryRow | None] = (None, None),
     summary: Summary | None = None,
-    show_full: bool = False,
+    show_full: bool | None = None,
     full_failed: str = "",
 ) -> Article:
     row = entry.row
     title = feed.title if feed else ""
+    whole = _shows_whole(entry, feed) if show_full is None else show_full
     return Article(
         id=row.id,
         title=row.title or translate("Without a title"),
@@ -45,7 +47,7 @@ def build_article(
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
         when=full_moment(row.sort_at, now, zone),
-        body=Markup(pictures.in_html(_body(entry, show_full=show_full))),  # noqa: S704  sanitised when it was stored
+        body=Markup(pictures.in_html(_body(entry, show_full=whole))),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
         original_url=row.url or entry.external_url or "",
@@ -59,7 +61,7 @@ def build_article(
         tags=row.states.tags,
         known_tags=known_tags,
         summary=summary,
-        full=FullText(shown=show_full and entry.full_content is not None, failed=full_failed)
+        full=FullText(shown=whole and entry.full_content is not None, failed=full_failed)
         if row.url
         else None,
         enclosures=tuple(_enclosure(one) for one in entry.enclosures),
@@ -69,6 +71,10 @@ def build_article(
         previous=_neighbour(around[0], place),
         next=_neighbour(around[1], place),
     )
+
+
+def _shows_whole(entry: Entry, feed: ShelfFeed | None) -> bool:
+    return feed is not None and wants_whole(feed.full_text, entry.row.summary)
 
 
 def _body(entry: Entry, *, show_full: bool) -> str:

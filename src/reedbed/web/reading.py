@@ -163,7 +163,7 @@ async def read_article(
     *,
     place: Place | None,
     neighbours: bool = True,
-    show_full: bool = False,
+    show_full: bool | None = None,
     full_failed: str = "",
 ) -> Article:
     """`neighbours`: whether the entries around it are those of the place's own list."""
