@@ -70,6 +70,17 @@ def latest_copy(policy: BackupPolicy) -> Instant | None:
         return None
 
 
+def copies(policy: BackupPolicy) -> list[tuple[Instant, str, int]]:
+    """When, which file and how large; the newest first."""
+    try:
+        files = [(moment_of(file.name), file) for file in Path(policy.folder).iterdir()]
+        return sorted(
+            ((at, file.name, file.stat().st_size) for at, file in files if at is not None), reverse=True
+        )
+    except OSError:
+        return []
+
+
 def restore_sqlite(source: Path, target: Path) -> Path | None:
     """Put a sound copy in the place of `target`; where the file before is kept, if there was one.
 

@@ -30,6 +30,19 @@ class Job:
     finished_at: Instant | None
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    kind: str
+    progress: float
+    created_at: Instant
+
+
+_UNDER_WAY = Statement(
+    select(jobs.c.kind, jobs.c.progress, jobs.c.created_at)
+    .where(jobs.c.state == "running")
+    .order_by(jobs.c.id)
+    .limit(20)
+)
 _COLUMNS = (
     jobs.c.id,
     jobs.c.user_id,
@@ -169,3 +182,8 @@ def _job(row: Row) -> Job:
         created_at,
         finished_at,
     )
+
+
+async def under_way(tx: Tx) -> list[UnderWay]:
+    """What runs just now, at most twenty."""
+    return [UnderWay(*row) for row in await tx.all(_UNDER_WAY)]

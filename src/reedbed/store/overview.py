@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import BigInteger, bindparam, cast, func, or_, select
 
-from reedbed.domain.times import Instant
+from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, jobs, leases, subscriptions
@@ -18,6 +18,7 @@ class HourOfAll:
     checks: int
     failures: int
     new_entries: int
+    unchanged: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class TroubledFeed:
     failures: int
     next_check_at: Instant | None
     readers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowFeed:
+    title: str
+    took: Millis
+    """On average."""
+    checks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ _HOURS = Statement(
         func.sum(feed_history.c.checks),
         func.sum(feed_history.c.failures),
         func.sum(feed_history.c.new_entries),
+        func.sum(feed_history.c.unchanged),
     )
     .where(feed_history.c.hour >= bindparam("since"))
     .group_by(feed_history.c.hour)
@@ -85,6 +95,17 @@ _TROUBLED = Statement(
     .order_by(feed_fetch_state.c.consecutive_failures.desc(), feeds.c.id)
     .limit(bindparam("limit"))
 )
+_checks = func.sum(feed_history.c.checks)
+_took = cast(func.sum(feed_history.c.took_ms) / _checks, BigInteger)
+_SLOWEST = Statement(
+    select(func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url), _took, _checks)
+    .join_from(feed_history, feeds, feeds.c.id == feed_history.c.feed_id)
+    .where(feed_history.c.hour >= bindparam("since"), feeds.c.owner_id.is_(None))
+    .group_by(feeds.c.id, feeds.c.title, feeds.c.url)
+    .having(_checks > 0)
+    .order_by(_took.desc(), feeds.c.id)
+    .limit(bindparam("limit"))
+)
 _QUEUES = Statement(
     select(
         jobs.c.kind,
@@ -114,6 +135,11 @@ async def hours(tx: Tx, since: Instant) -> list[HourOfAll]:
 async def troubled(tx: Tx, *, limit: int) -> list[TroubledFeed]:
     """The most often failed first."""
     return [TroubledFeed(*row) for row in await tx.all(_TROUBLED, {"limit": limit})]
+
+
+async def slowest(tx: Tx, since: Instant, *, limit: int) -> list[SlowFeed]:
+    rows = await tx.all(_SLOWEST, {"since": since, "limit": limit})
+    return [SlowFeed(title, int(took), int(checks)) for title, took, checks in rows]
 
 
 async def queues(tx: Tx) -> list[Queue]:

@@ -22,6 +22,7 @@ from reedbed.web import (
     marking,
     offline,
     operator,
+    operator_database,
     opml,
     questions,
     reading,
@@ -83,6 +84,7 @@ PARTS = (
     settings_webhooks,
     sharing,
     operator,
+    operator_database,
     ai_admin,
     cleanups,
 )

@@ -10,12 +10,14 @@ from reedbed.domain.accounts import LoggedEvent
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY, Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
+from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
-from reedbed.store import events, feed_status, overview, status, users
+from reedbed.store import events, feed_status, jobs, mail_links, overview, processes, status, users
 from reedbed.store.overview import Queue, TroubledFeed
 from reedbed.store.users import Member
+from reedbed.web import operator_sheets
 from reedbed.web.moments import ago, coming_moment, full_moment, zone_of
-from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot
+from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot, unchanged_plot
 from reedbed.web.shell import app_page
 from reedbed.web.templating import ngettext, translate
 from reedbed.web.views import operator as views
@@ -28,6 +30,7 @@ MEGABYTE = 1_000_000
 MOST_TROUBLED = 50
 MOST_MEMBERS = 100
 MOST_EVENTS = 20
+MOST_SLOW = 10
 LATER_THAN_ANY = (2**62, 2**62)
 SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
 
@@ -45,6 +48,9 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         queues, leases = await overview.queues(tx), await overview.held_leases(tx)
         due, oldest = await overview.due(tx, now)
         members = await users.members(tx, after=0, limit=MOST_MEMBERS)
+        slow = await overview.slowest(tx, SPANS[span].begin(now), limit=MOST_SLOW)
+        alive, jobs_now = await processes.everyone(tx), await jobs.under_way(tx)
+        invited, problems = await mail_links.invites(tx, now), await reported(tx)
         lately = await events.page(tx, user_id=None, kind=None, before=LATER_THAN_ANY, limit=MOST_EVENTS)
     shown = OperatorPage(
         running=_running(runtime, counted),
@@ -52,6 +58,7 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         plots=(
             fetch_plot(hours, SPANS[span], now, zone),
             success_plot(hours, SPANS[span], now, zone),
+            unchanged_plot(hours, SPANS[span], now, zone),
             news_plot(hours, SPANS[span], now, zone),
             _database(size),
         ),
@@ -63,6 +70,13 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         ),
         members=tuple(_member(one, now, zone) for one in members),
         events=tuple(_event(one, members, now) for one in lately),
+        problems=tuple(translate(one.text) for one in problems),
+        progress=operator_sheets.under_way(jobs_now, now),
+        sheets=(
+            operator_sheets.processes(alive, now),
+            operator_sheets.slow_feeds(slow),
+            operator_sheets.invites(invited, now, zone),
+        ),
     )
     return await app_page(request, runtime, caller, "operator/overview.html", shown)
 

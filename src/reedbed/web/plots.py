@@ -36,6 +36,7 @@ class Piece:
     checks: int = 0
     failures: int = 0
     new_entries: int = 0
+    unchanged: int = 0
 
 
 def fetch_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
@@ -73,6 +74,22 @@ def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzi
     )
 
 
+def unchanged_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+    """Checks that brought no document: what conditional requests save."""
+    pieces = _pieces(hours, span, now)
+    checks, unchanged = sum(one.checks for one in pieces), sum(one.unchanged for one in pieces)
+    rate = f"{100 * unchanged / checks:.1f}\u00a0%" if checks else "–"
+    shares = [(place, one.unchanged / one.checks) for place, one in enumerate(pieces) if one.checks]
+    return Plot(
+        title=translate("Unchanged"),
+        figure=rate,
+        note=translate("scale 0 to 100"),
+        finding=translate("%(rate)s of all fetches found nothing changed.", rate=rate),
+        axis=_axis(span, now, zone),
+        line=line([(place, HIGH * (1 - share)) for place, share in shares], span),
+    )
+
+
 def news_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     total, tallest = sum(one.new_entries for one in pieces), max(one.new_entries for one in pieces)
@@ -95,13 +112,13 @@ def figure(title: str, number: str) -> Plot:
 
 
 def _pieces(hours: Sequence[HourOfAll], span: Span, now: Instant) -> list[Piece]:
-    sums = [[0, 0, 0] for _ in range(span.pieces)]
+    sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
     for one in hours:
         place = (one.hour - span.begin(now)) // span.piece
         if 0 <= place < span.pieces:
-            for which, value in enumerate((one.checks, one.failures, one.new_entries)):
+            for which, value in enumerate((one.checks, one.failures, one.new_entries, one.unchanged)):
                 sums[place][which] += value
-    return [Piece(*three) for three in sums]
+    return [Piece(*four) for four in sums]
 
 
 def _bar(place: int, value: int, tallest: int, span: Span, *, bad: bool = False) -> Bar:

@@ -68,6 +68,36 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Sheet:
+    """A plain table."""
+
+    id: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str = ""
+    """What to say when there are no rows."""
+    numbers: int = 0
+    """So many columns at the end are numbers."""
+
+    def is_number(self, place: int) -> bool:
+        return place >= len(self.columns) - self.numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    name: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePage:
+    whole: str
+    used: str
+    sheets: tuple[Sheet, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorPage:
     running: str
     spans: tuple[Choice, ...]
@@ -76,3 +106,6 @@ class OperatorPage:
     jobs: tuple[Job, ...]
     members: tuple[Member, ...] = ()
     events: tuple[Event, ...] = ()
+    problems: tuple[str, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    sheets: tuple[Sheet, ...] = ()

@@ -1,0 +1,64 @@
+"""Tables on the operator's pages: processes, slow feeds, work under way, invitations."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from reedbed.domain.mail_links import MailLink
+from reedbed.domain.times import SECOND, Instant
+from reedbed.store.jobs import UnderWay
+from reedbed.store.overview import SlowFeed
+from reedbed.store.processes import Process
+from reedbed.web.moments import ago, coming_moment
+from reedbed.web.templating import ngettext, translate
+from reedbed.web.views.frame import Count
+from reedbed.web.views.operator import Progress, Sheet
+
+MEGABYTE = 1_000_000
+
+
+def processes(found: Sequence[Process], now: Instant) -> Sheet:
+    return Sheet(
+        "processes",
+        translate("Processes"),
+        (translate("Name"), translate("Role"), translate("Version"), translate("Started"), translate("Does")),
+        tuple((one.name, one.role, one.version, ago(one.started_at, now), _in_hand(one)) for one in found),
+        translate("No process has said that it lives."),
+    )
+
+
+def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
+    return Sheet(
+        "slow",
+        translate("Slowest feeds"),
+        (translate("Feed"), translate("Seconds for a check"), translate("Checks")),
+        tuple((one.title, f"{one.took / SECOND:.1f}", str(Count(one.checks))) for one in found),
+        translate("None was checked."),
+        numbers=2,
+    )
+
+
+def invites(found: Sequence[MailLink], now: Instant, zone: tzinfo) -> Sheet:
+    return Sheet(
+        "invites",
+        translate("Open invitations"),
+        (translate("E-mail"), translate("Ends")),
+        tuple((one.email, coming_moment(one.expires_at, now, zone)) for one in found),
+        translate("None."),
+    )
+
+
+def under_way(found: Sequence[UnderWay], now: Instant) -> tuple[Progress, ...]:
+    return tuple(
+        Progress(f"{one.kind} · {ago(one.created_at, now)}", round(100 * min(max(one.progress, 0), 1)))
+        for one in found
+    )
+
+
+def megabytes(size: int) -> str:
+    return f"{size / MEGABYTE:,.1f} MB".replace(",", "\u202f")
+
+
+def _in_hand(one: Process) -> str:
+    held = sum(one.in_hand.values())
+    parts = [ngettext("%(num)s in hand", "%(num)s in hand", held)] if held else []
+    return ", ".join([*parts, *one.chores])
