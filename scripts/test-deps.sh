@@ -12,6 +12,8 @@ missing=""
   || command -v google-chrome >/dev/null || missing="$missing chromium fonts-dejavu-core"
 command -v openssl >/dev/null || missing="$missing openssl"
 command -v dovecot >/dev/null || [ -x /usr/sbin/dovecot ] || missing="$missing dovecot-imapd"
+command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
+command -v systemd-analyze >/dev/null || missing="$missing systemd"
 # newsboat knows FreshRSS since 2.24; Debian 12 has an older one, so there it is unpacked apart.
 knows_freshrss() {
   command -v "$1" >/dev/null && "$1" --version | sed -n '1s/[^0-9]*2\.\([0-9]*\).*/\1/p' | grep -qE '^(2[4-9]|[3-9][0-9])$'

@@ -112,7 +112,7 @@ def chromium() -> str:
     try:
         return servers.chromium()
     except servers.Missing as missing:
-        _give_up(missing)
+        give_up(missing)
 
 
 @pytest.fixture(scope="session")
@@ -149,7 +149,7 @@ def newsboat_program() -> str:
     try:
         return servers.newsboat()
     except servers.Missing as missing:
-        _give_up(missing)
+        give_up(missing)
 
 
 def enter(stack: ExitStack, start: Any) -> Any:
@@ -158,10 +158,10 @@ def enter(stack: ExitStack, start: Any) -> Any:
     try:
         return stack.enter_context(server)
     except servers.Missing as missing:
-        _give_up(missing)
+        give_up(missing)
 
 
-def _give_up(missing: servers.Missing) -> NoReturn:
+def give_up(missing: servers.Missing) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(str(missing), pytrace=False)
     pytest.skip(str(missing))
