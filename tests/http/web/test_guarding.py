@@ -15,7 +15,7 @@ from tests.http.web.forms import HTMX, OWN_PAGE
 
 OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest"}
 
-WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/")
+WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/")
 
 
 def routes() -> Iterator[tuple[str, str]]:
@@ -27,8 +27,8 @@ def routes() -> Iterator[tuple[str, str]]:
                 )
 
 
-# Another site sends people back here; a state that only this browser knows vouches for them.
-FROM_ELSEWHERE = "/login/back/"
+# Another site sends people back here, or a mail program unsubscribes them: their own secret vouches for them.
+FROM_ELSEWHERE = ("/login/back/", "/digests/unsubscribe/")
 CHANGES = [
     (method, path) for method, path in routes() if method != "GET" and not path.startswith(FROM_ELSEWHERE)
 ]
