@@ -23,6 +23,13 @@ class FolderBody(BaseModel):
 class FolderChange(BaseModel):
     name: str | None = None
     parent_id: JsonId | None = None
+    summary_words: int | None = Field(
+        None,
+        description=(
+            "New entries of its feeds with at least so many words are summarised by themselves; -1: none; "
+            "null: as the folder around it says, or your preferences."
+        ),
+    )
 
 
 class FolderOrder(BaseModel):
@@ -35,6 +42,7 @@ class FolderOut(BaseModel):
     parent_id: str | None
     name: str
     position: int
+    summary_words: int | None
 
 
 class FolderList(BaseModel):
@@ -73,10 +81,15 @@ async def get(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Respon
     return json_response(_folder(found))
 
 
-@router.patch("/{folder_id}", summary="Rename or move a folder", responses={200: {"model": FolderOut}})
+@router.patch(
+    "/{folder_id}", summary="Change a folder; a field not sent stays", responses={200: {"model": FolderOut}}
+)
 async def change(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath, body: FolderChange) -> Response:
     parent = body.parent_id if "parent_id" in body.model_fields_set else SAME
-    changed = await change_folder(runtime, caller.user_id, folder_id, name=body.name, parent=parent)
+    words = body.summary_words if "summary_words" in body.model_fields_set else SAME
+    changed = await change_folder(
+        runtime, caller.user_id, folder_id, name=body.name, parent=parent, summary_words=words
+    )
     return json_response(_folder(changed))
 
 
@@ -92,4 +105,5 @@ def _folder(row: FolderRow) -> dict[str, object]:
         "parent_id": text_id(row.parent_id),
         "name": row.name,
         "position": row.position,
+        "summary_words": row.summary_words,
     }

@@ -62,6 +62,16 @@ class ChangeBody(BaseModel):
         None, description="How long read entries stay; 0: for ever; null: the server's."
     )
     keep_unread_days: int | None = Field(None, description="The same for unread entries.")
+    summary_words: int | None = Field(
+        None,
+        description=(
+            "New entries with at least so many words are summarised by themselves; -1: none; null: as the "
+            "folder says, or your preferences."
+        ),
+    )
+    local_only: bool | None = Field(
+        None, description="Its texts are sent to no model that somebody else runs; the extract sums them up."
+    )
 
 
 class SubscriptionOut(BaseModel):
@@ -78,6 +88,8 @@ class SubscriptionOut(BaseModel):
     keep_entries: int | None
     keep_days: int | None
     keep_unread_days: int | None
+    summary_words: int | None
+    local_only: bool
     unread_count: int
     subscribed_at: str
     feed: FeedOut
@@ -180,6 +192,8 @@ def subscription_json(one: Subscription) -> dict[str, Any]:
         "keep_entries": one.keep.entries,
         "keep_days": one.keep.days,
         "keep_unread_days": one.keep.unread_days,
+        "summary_words": one.summary_words,
+        "local_only": one.local_only,
         "unread_count": one.unread,
         "subscribed_at": moment(one.subscribed_at),
         "feed": feed_json(one.feed),
@@ -209,4 +223,6 @@ def _change(body: ChangeBody) -> Change:
         keep_entries=body.keep_entries if "keep_entries" in sent else SAME,
         keep_days=body.keep_days if "keep_days" in sent else SAME,
         keep_unread_days=body.keep_unread_days if "keep_unread_days" in sent else SAME,
+        summary_words=body.summary_words if "summary_words" in sent else SAME,
+        local_only=SAME if body.local_only is None else body.local_only,
     )

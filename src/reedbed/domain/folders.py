@@ -17,6 +17,8 @@ class FolderRow:
     parent_id: int | None
     name: str
     position: int = 0
+    summary_words: int | None = None
+    """Of new entries that are summarised by themselves: see `auto_summaries`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ class Subscription:
     unread: int
     subscribed_at: Instant
     keep: Wish
+    summary_words: int | None
+    """Of new entries that are summarised by themselves: see `auto_summaries`."""
+    local_only: bool
+    """Its texts are sent to no model of somebody else."""
     feed: FollowedFeed
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.ai.answers import CitedParagraph, read_digest
+from reedbed.ai.answers import DigestText as CitedDigest
 from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
@@ -40,7 +41,7 @@ from reedbed.services.preferences import preferences_of
 from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.services.webhook_calls import leave_event
-from reedbed.services.writers import variant_for
+from reedbed.services.writers import kept_here, variant_for
 from reedbed.store import ai_state, digests, events, jobs, users
 from reedbed.store.jobs import Job
 
@@ -133,7 +134,7 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     if variant.model == EXTRACT:
         text = _text(materials, items, compose(items), dropped=0)
     else:
-        text = await _by_model(runtime, user, variant, materials, items)
+        text = await _with_model(runtime, user, variant, materials, items)
     async with runtime.db.write() as tx:
         now = runtime.now()
         await digests.finish(
@@ -159,18 +160,28 @@ async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool)
         await send_digest(runtime, user, written.id)
 
 
-async def _by_model(
+async def _with_model(
     runtime: Runtime, user: User, variant: Variant, materials: Sequence[Material], items: Sequence[Item]
 ) -> DigestText:
-    order = [one for item in items for one in item]
-    numbers = dict(enumerate(order, 1))
+    """The model tells what may be sent to it; the rest is told by its own lines."""
+    async with runtime.db.read() as tx:
+        kept = await kept_here(tx, runtime, user.id)
+    free = [one for item in items for one in item if one.feed_id not in kept]
+    here = [item for item in items if all(one.feed_id in kept for one in item)]
+    said = await _by_model(runtime, user, variant, free) if free else CitedDigest((), 0)
+    numbers = dict(enumerate(free, 1))
+    told = tuple(_paragraph(one, numbers) for one in said.paragraphs)
+    return _text(materials, items, (*told, *compose(here)), dropped=said.dropped)
+
+
+async def _by_model(runtime: Runtime, user: User, variant: Variant, free: Sequence[Material]) -> CitedDigest:
+    numbers = dict(enumerate(free, 1))
     readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
     prompt = digest_prompt(readings, variant.language)
     said = await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
     if said is None:
         raise ReedbedError(FAILED)
-    paragraphs = tuple(_paragraph(one, numbers) for one in said.paragraphs)
-    return _text(materials, items, paragraphs, dropped=said.dropped)
+    return said
 
 
 def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragraph:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reedbed.domain.auto_summaries import check_summary_words
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
 from reedbed.domain.hints import Hint
@@ -33,8 +34,9 @@ async def change_folder(
     *,
     name: str | None = None,
     parent: int | Same | None = SAME,
+    summary_words: int | Same | None = SAME,
 ) -> FolderRow:
-    """Rename, or move into another folder (None is the top; left out it stays)."""
+    """Rename, move into another folder (None is the top), summarise; what is left out stays."""
     async with runtime.db.write() as tx:
         rows = await _locked(tx, user_id)
         folder = _find(rows, folder_id)
@@ -42,6 +44,9 @@ async def change_folder(
             folder,
             name=folder.name if name is None else folder_name(name),
             parent_id=folder.parent_id if isinstance(parent, Same) else parent,
+            summary_words=folder.summary_words
+            if isinstance(summary_words, Same)
+            else check_summary_words(summary_words),
         )
         check_place(rows, changed.parent_id, folder_id)
         _check_name_is_free(rows, changed.name, changed.parent_id, besides=folder_id)

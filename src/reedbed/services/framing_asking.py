@@ -13,7 +13,7 @@ from reedbed.services.jobs import Done, Later
 from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MOST_HTML
-from reedbed.services.writers import may_send
+from reedbed.services.writers import kept_here, may_send
 from reedbed.store import analyses, framing, summaries, summary_queue, users
 from reedbed.store.analyses import Candidate
 from reedbed.store.database import Tx
@@ -58,7 +58,9 @@ async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> Payer | None:
         return Payer(None)
     for user_id in await framing.wishers(tx, feed_id):
         user = await users.by_id(tx, user_id)
-        if user is not None and may_send(runtime, preferences_of(user)):
+        if user is None or not may_send(runtime, preferences_of(user)):
+            continue
+        if feed_id not in await kept_here(tx, runtime, user_id):
             return Payer(user_id)
     return None
 

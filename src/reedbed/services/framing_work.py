@@ -16,7 +16,7 @@ from reedbed.services.framing_jobs import ask_feed_later
 from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MOST_HTML
-from reedbed.services.writers import may_send
+from reedbed.services.writers import kept_here, may_send
 from reedbed.store import analyses, users
 from reedbed.store.analyses import Made, Source
 from reedbed.store.database import Tx
@@ -77,7 +77,9 @@ async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: Source) -> 
     if source.for_everybody:
         return True
     user = None if row.user_id is None else await users.by_id(tx, row.user_id)
-    return user is not None and source.wished and may_send(runtime, preferences_of(user))
+    if user is None or not source.wished or not may_send(runtime, preferences_of(user)):
+        return False
+    return source.feed_id not in await kept_here(tx, runtime, user.id)
 
 
 async def _show(tx: Tx, runtime: Runtime, key: str, now: Instant) -> Sequence[tuple[int, int]]:

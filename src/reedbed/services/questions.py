@@ -34,7 +34,7 @@ from reedbed.services.jobs import Done, Later
 from reedbed.services.model_calls import ask_model
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
-from reedbed.services.writers import variant_for
+from reedbed.services.writers import kept_here, variant_for
 from reedbed.store import entry_lists, entry_texts, jobs, questions, scopes, users
 from reedbed.store.entry_texts import EntryWords
 from reedbed.store.jobs import Job
@@ -151,12 +151,15 @@ async def _told(
 ) -> tuple[AnswerText, str]:
     """The answer and who gave it: the model, or the entries' own sentences where it is not to be had."""
     variant = variant_for(runtime, user)
-    if variant.model != EXTRACT and read:
-        answer = await _by_model(runtime, user.id, question, variant, worth, read)
+    async with runtime.db.read() as tx:
+        kept = await kept_here(tx, runtime, user.id)
+    free = [one for one in read if one.feed_id not in kept] if variant.model != EXTRACT else []
+    if free:
+        answer = await _by_model(runtime, user.id, question, variant, worth, free)
         if answer is not None:
             return answer, variant.model
     claims = await asyncio.to_thread(quote, worth, read)
-    fallback = variant.model != EXTRACT and bool(read)
+    fallback = bool(free)
     return AnswerText(claims, sources_of(claims, read), len(read), fallback=fallback), EXTRACT
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from reedbed.domain.auto_summaries import check_summary_words
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.hints import Hint
 from reedbed.domain.retention import Wish as Keep
@@ -121,6 +122,8 @@ class Change:
     keep_entries: int | Same | None = SAME
     keep_days: int | Same | None = SAME
     keep_unread_days: int | Same | None = SAME
+    summary_words: int | Same | None = SAME
+    local_only: bool | Same = SAME
 
 
 async def change_subscription(
@@ -204,6 +207,8 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, addre
             full_text=current.full_text,
             notify=current.notify,
             keep=current.keep,
+            summary_words=current.summary_words,
+            local_only=current.local_only,
         ),
     )
     return moved_to
@@ -231,6 +236,10 @@ def _changed(current: Subscription, change: Change) -> Subscription:
         else check_full_text(change.full_text),
         notify=current.notify if isinstance(change.notify, Same) else change.notify,
         keep=_kept(current.keep, change),
+        summary_words=current.summary_words
+        if isinstance(change.summary_words, Same)
+        else check_summary_words(change.summary_words),
+        local_only=current.local_only if isinstance(change.local_only, Same) else change.local_only,
     )
 
 

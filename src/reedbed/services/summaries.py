@@ -6,12 +6,12 @@ from reedbed.domain.accounts import User
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
 from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import BACKGROUND, OPENED, SummaryState, Variant
+from reedbed.domain.summaries import BACKGROUND, EXTRACT, OPENED, SummaryState, Variant
 from reedbed.ingest.content_hash import content_hash
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
-from reedbed.services.writers import variant_for
+from reedbed.services.writers import kept_here, variant_for, variant_for_feed
 from reedbed.store import entries, summaries, summary_queue
 from reedbed.store.database import Tx
 from reedbed.store.summaries import Attachment
@@ -22,11 +22,11 @@ MOST_HTML = 400_000
 
 async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
     """What there is; where there is nothing, it is asked for. `again` gives a failed one another chance."""
-    variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         entry = await entries.get(tx, user.id, entry_id)
         if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
+        variant = await variant_for_feed(tx, runtime, user, entry.row.feed_id)
         known = await summaries.attached(tx, entry_id, variant)
     if known is not None and _is_current(known, entry) and not again:
         state = _state(known, variant)
@@ -42,8 +42,12 @@ async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState 
 
 
 async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
-    """The lines this user sees beside titles; an entry without one is left out."""
-    return await summaries.one_lines(tx, ids, variant_for(runtime, user))
+    """The lines this user sees beside titles, the model's before the extract's; an entry may have none."""
+    variant = variant_for(runtime, user)
+    lines = await summaries.one_lines(tx, ids, variant)
+    if variant.model == EXTRACT:
+        return lines
+    return await summaries.one_lines(tx, [id_ for id_ in ids if id_ not in lines], Variant(EXTRACT)) | lines
 
 
 async def one_lines(runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
@@ -56,10 +60,16 @@ async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) 
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         found = await entries.by_ids(tx, user.id, entry_ids)
-        have = await summaries.one_lines(tx, entry_ids, variant)
+        kept = await kept_here(tx, runtime, user.id)
+        here = [entry.row.id for entry in found if entry.row.feed_id in kept]
+        have = {
+            **await summaries.one_lines(tx, entry_ids, variant),
+            **await summaries.one_lines(tx, here, Variant(EXTRACT)),
+        }
     asked = [entry for entry in found if entry.row.id not in have]
     for entry in asked:
-        await _ask(runtime, user.id, entry, variant, priority=BACKGROUND, again=False)
+        by = Variant(EXTRACT) if entry.row.feed_id in kept else variant
+        await _ask(runtime, user.id, entry, by, priority=BACKGROUND, again=False)
     return len(asked)
 
 

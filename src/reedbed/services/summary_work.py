@@ -14,8 +14,8 @@ from reedbed.ingest.text import clean_text
 from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MOST_HTML
-from reedbed.services.writers import may_send
-from reedbed.store import summaries, users
+from reedbed.services.writers import kept_here, may_send
+from reedbed.store import local_only, summaries, users
 from reedbed.store.database import Tx
 from reedbed.store.summaries import Made, Source
 from reedbed.store.summary_queue import Queued
@@ -70,6 +70,8 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
     user = None if row.user_id is None else await users.by_id(tx, row.user_id)
     if user is None or not may_send(runtime, preferences_of(user)):
         return None  # who asked has left or changed their mind since: nothing is sent for them
+    if await kept_here(tx, runtime, user.id) and not await local_only.may_be_sent(tx, user.id, row.key):
+        return None
     return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
 
 

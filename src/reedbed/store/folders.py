@@ -10,7 +10,7 @@ from reedbed.store.database import Row, Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import folders, subscriptions
 
-_COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position)
+_COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position, folders.c.summary_words)
 _mine = folders.c.user_id == bindparam("owner")
 
 _LIST = Statement(select(*_COLUMNS).where(_mine).order_by(folders.c.position, folders.c.name, folders.c.id))
@@ -22,7 +22,12 @@ _ADD = Statement(
 _UPDATE = Statement(
     update(folders)
     .where(folders.c.id == bindparam("folder"), _mine)
-    .values(name=bindparam("name"), parent_id=bindparam("parent_id"), position=bindparam("position"))
+    .values(
+        name=bindparam("name"),
+        parent_id=bindparam("parent_id"),
+        position=bindparam("position"),
+        summary_words=bindparam("summary_words"),
+    )
 )
 _PLACE = Statement(
     update(folders)
@@ -78,6 +83,7 @@ async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
                 "name": folder.name,
                 "parent_id": folder.parent_id,
                 "position": folder.position,
+                "summary_words": folder.summary_words,
             },
         )
         == 1
@@ -100,4 +106,4 @@ async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
 
 
 def _folder(row: Row) -> FolderRow:
-    return FolderRow(row[0], row[1], row[2], row[3])
+    return FolderRow(*row)

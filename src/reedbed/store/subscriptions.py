@@ -40,6 +40,7 @@ _OWN = (
     subscriptions.c.subscribed_at,
 )
 _KEEP = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
+_AI = (subscriptions.c.summary_words, subscriptions.c.local_only)
 _FEED = (
     feeds.c.id,
     feeds.c.url,
@@ -58,7 +59,7 @@ _shown_title = func.lower(func.coalesce(subscriptions.c.title, func.nullif(feeds
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
 _all = (
-    select(*_OWN, *_KEEP, *_FEED, *_STATE)
+    select(*_OWN, *_KEEP, *_AI, *_FEED, *_STATE)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_mine, _active)
@@ -144,6 +145,8 @@ _CHANGE = Statement(
         keep_entries=bindparam("keep_entries"),
         keep_days=bindparam("keep_days"),
         keep_unread_days=bindparam("keep_unread_days"),
+        summary_words=bindparam("summary_words"),
+        local_only=bindparam("local_only"),
     )
 )
 _LEAVE = Statement(
@@ -254,6 +257,8 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "keep_entries": subscription.keep.entries,
             "keep_days": subscription.keep.days,
             "keep_unread_days": subscription.keep.unread_days,
+            "summary_words": subscription.summary_words,
+            "local_only": subscription.local_only,
         },
     )
 
@@ -283,7 +288,13 @@ def _params(user_id: int, wanted: SubscriptionFilter) -> dict[str, Any]:
 
 def _subscription(row: Row) -> Subscription:
     values: list[Any] = list(row)
-    own, keep, about, state = values[:11], values[11:14], values[14:24], tuple(values[24:])
+    own, keep, ai, about, state = values[:11], values[11:14], values[14:16], values[16:26], tuple(values[26:])
     own[5], own[8] = bool(own[5]), bool(own[8])
     about[8:] = [bool(about[8]), about[9] is not None]
-    return Subscription(*own, keep=Wish(*keep), feed=FollowedFeed(*about, state=fetch_state(state)))
+    return Subscription(
+        *own,
+        keep=Wish(*keep),
+        summary_words=ai[0],
+        local_only=bool(ai[1]),
+        feed=FollowedFeed(*about, state=fetch_state(state)),
+    )

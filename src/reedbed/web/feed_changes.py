@@ -34,6 +34,7 @@ from reedbed.web.feed_pages import Wanted, read_edit, read_page
 from reedbed.web.keep_choices import chosen_number
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
+from reedbed.web.summary_choices import chosen_words
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import FeedForm
@@ -183,6 +184,8 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         keep_entries=_number(form, "keep_entries"),
         keep_days=_number(form, "keep_days"),
         keep_unread_days=_number(form, "keep_unread_days"),
+        summary_words=_words(form),
+        local_only=_flag(form, "local_only"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
@@ -208,6 +211,10 @@ async def _edit_again(
         paused=_flag(form, "paused") is True,
         full_text=_flag(form, "full_text") is True,
         notify=_flag(form, "notify") is True,
+        summaries=tuple(
+            replace(one, chosen=one.value == _text(form, "summary_words")) for one in shown.summaries
+        ),
+        local_only=_flag(form, "local_only") is True,
     )
     return await app_page(request, runtime, caller, "manage/feed_edit.html", typed, status=trouble.status)
 
@@ -289,6 +296,11 @@ def _full_text(form: FormData, current: str) -> str | Same:
 def _number(form: FormData, name: str) -> int | Same | None:
     text = _text(form, name)
     return SAME if text is None else chosen_number(text, name)
+
+
+def _words(form: FormData) -> int | Same | None:
+    text = _text(form, "summary_words")
+    return SAME if text is None else chosen_words(text)
 
 
 def _folder(form: FormData) -> int | None:

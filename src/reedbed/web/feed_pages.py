@@ -22,6 +22,7 @@ from reedbed.web.keep_choices import keep_choices
 from reedbed.web.moments import full_moment, span_words, zone_of
 from reedbed.web.newsletter_marks import sender_facts
 from reedbed.web.sidebar import icon_address
+from reedbed.web.summary_choices import summary_choices
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
 from reedbed.web.views.managing import FeedEdit, FeedList, FeedsPage
@@ -100,6 +101,7 @@ async def read_page(
 def edit_form(
     request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow], hub: ShownHub
 ) -> FeedEdit:
+    model = runtime.ai.model
     return FeedEdit(
         id=one.id,
         name=one.title,
@@ -111,6 +113,9 @@ def edit_form(
         full_text=one.full_text == "always",
         notify=one.notify,
         keep=keep_choices(one.keep),
+        summaries=summary_choices(one.summary_words, translate("As the folder says")),
+        model=model.name if model is not None and model.is_remote else "",
+        local_only=one.local_only,
         facts=_facts(request, runtime, one, hub),
         by_mail=one.feed.kind != "web",
     )

@@ -19,6 +19,7 @@ from reedbed.store import folders, shelf
 from reedbed.web.feed_pages import folder_choices
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import app_page
+from reedbed.web.summary_choices import chosen_words, summary_choices
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Toast
 from reedbed.web.views.managing import FolderLine, FoldersPage
@@ -60,6 +61,19 @@ async def rename_folder(
         return await _show(
             request, runtime, caller, status_of(error), trouble=error.message, typed=(folder_id, name)
         )
+    return see_other(request, next, toast=Toast(translate("Saved.")))
+
+
+@router.post("/folders/{folder_id}/summaries")
+async def choose_summaries(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    folder_id: IdPath,
+    summary_words: Text = "",
+    next: Text = "/folders",
+) -> Response:
+    await change_folder(runtime, caller.user_id, folder_id, summary_words=chosen_words(summary_words))
     return see_other(request, next, toast=Toast(translate("Saved.")))
 
 
@@ -201,12 +215,20 @@ def _lines(
                 depth=node.depth - 1,
                 feeds=Count(inside[node.id]),
                 parents=_parents(rows, node.id),
+                summaries=_summaries(rows, node.id),
                 first=place == 0,
                 last=place == len(level) - 1,
             )
         )
         lines.extend(_lines(node.children, rows, inside))
     return lines
+
+
+def _summaries(rows: list[FolderRow], folder_id: int) -> tuple[Choice, ...]:
+    folder = _find(rows, folder_id)
+    inside = folder.parent_id is not None
+    otherwise = translate("As the folder around it says") if inside else translate("As for all feeds")
+    return summary_choices(folder.summary_words, otherwise)
 
 
 def _parents(rows: list[FolderRow], folder_id: int) -> tuple[Choice, ...]:

@@ -10,7 +10,7 @@ from reedbed.domain.entries import Entry
 from reedbed.domain.summaries import EXTRACT, SummaryState
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
-from reedbed.services.writers import variant_for
+from reedbed.services.writers import variant_for_feed
 from reedbed.store import ai_state
 from reedbed.store.database import Tx
 from reedbed.web.moments import coming_moment
@@ -28,7 +28,7 @@ async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry
     caller = _caller(request)
     if caller is None or (entry.row.words < LEAST_WORDS and not entry.full_content):
         return None
-    variant = variant_for(runtime, caller.user)
+    variant = await variant_for_feed(tx, runtime, caller.user, entry.row.feed_id)
     state = await shown_summary(tx, entry, variant)
     if state is None:
         return summary_view(SummaryState("pending", model=variant.model), asked=False)

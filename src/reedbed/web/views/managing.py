@@ -165,6 +165,11 @@ class FeedEdit:
     full_text: bool = False
     notify: bool = False
     keep: KeepChoices = field(default_factory=KeepChoices)
+    summaries: tuple[Choice, ...] = ()
+    """Which new entries are summarised by themselves."""
+    model: str = ""
+    """One that somebody else runs, to which texts may be sent; empty: there is none."""
+    local_only: bool = False
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFraming | None = None
     by_mail: bool = False
@@ -179,6 +184,8 @@ class FolderLine:
     depth: int
     feeds: Count
     parents: tuple[Choice, ...]
+    summaries: tuple[Choice, ...]
+    """Which new entries of its feeds are summarised by themselves."""
     first: bool = False
     last: bool = False
 
