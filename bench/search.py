@@ -61,7 +61,7 @@ async def _bench(engine: str, url: str) -> None:
     await migrate(url)
     async with crawl_on(url) as crawl:
         user_id = await crawl.person()
-        cpu = Cpu(await _server(crawl.runtime.db))
+        cpu = Cpu(await server_process(crawl.runtime.db))
         cost = await fill(crawl.runtime.db, user_id, cpu)
         other, known = INDEXING[engine]
         record(f"{engine}: index", cost * 1000, "ms/entry", compared_to=other, other=known)
@@ -159,7 +159,7 @@ async def _write(tx: Tx, rows: list[EntryRow], cpu: "Cpu") -> float:
 
 def _entry(chance: random.Random, number: int) -> EntryRow:
     at = NOW - int(chance.random() * THREE_YEARS)
-    title, body = " ".join(_some(chance, 8)), " ".join(_some(chance, WORDS))
+    title, body = " ".join(some_words(chance, 8)), " ".join(some_words(chance, WORDS))
     words: SearchWords = search_words(title, body, "Jane Doe")
     return EntryRow(
         feed_id=number * 7 % FEEDS + 1,
@@ -174,7 +174,7 @@ def _entry(chance: random.Random, number: int) -> EntryRow:
     )
 
 
-def _some(chance: random.Random, count: int) -> list[str]:
+def some_words(chance: random.Random, count: int) -> list[str]:
     return chance.choices(VOCABULARY, cum_weights=_FREQUENT, k=count)
 
 
@@ -195,7 +195,7 @@ class Cpu:
         return own + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def _server(db: Database) -> int | None:
+async def server_process(db: Database) -> int | None:
     if db.engine == "sqlite":
         return None
     async with db.read() as tx:

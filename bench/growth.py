@@ -1,0 +1,188 @@
+"""What growth costs: the same work in a library of 10,000, of 100,000 and, with BENCH_ENTRIES, of a million.
+
+One reader follows 200 feeds with all entries unread; beside them there is a feed for every 50 entries that
+somebody else follows, all due at some time, for the claim. CPU is that of this process and of PostgreSQL's.
+
+    BENCH_ENTRIES=1000000 python -m bench growth
+"""
+
+import os
+import random
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from sqlalchemy import text
+
+from bench.search import VOCABULARY, Cpu, server_process, some_words
+from bench.table import record
+from reedbed.domain.entries import ViewQuery
+from reedbed.domain.search_words import search_words
+from reedbed.domain.times import DAY
+from reedbed.services import crawl as book
+from reedbed.services.search import search_entries
+from reedbed.store import counts, entry_lists, search, undo
+from reedbed.store.entry_writes import EntryRow, EntryText, insert_new
+from reedbed.store.mark_all import mark_all
+from reedbed.store.migrations import migrate
+from reedbed.store.statements import Statement
+from reedbed.store.unread import NewEntry, fan_out
+from tests import servers
+from tests.crawling import Crawl, crawl_on
+
+DESCRIPTION = (
+    "claim, page, counts, mark-all, search and insert as the library grows tenfold and tenfold again"
+)
+
+MOST = int(os.environ.get("BENCH_ENTRIES", "100000"))
+FOLLOWED = 200
+ENTRIES_PER_FEED = 50
+AT_ONCE = 200
+WORDS = 60
+ROUNDS, CALLS = 5, 10
+NOW = 1_790_000_000_000
+PROMISED = {"search": 4.0, "insert": 4.0}
+"""How many times the cost in the smallest library is allowed in the largest; 2 for the rest."""
+
+Work = Callable[[], Awaitable[None]]
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        await _bench(f"sqlite:///{Path(directory) / 'reedbed.db'}")
+    with servers.postgres_server() as server:
+        await _bench(server.create())
+
+
+async def _bench(url: str) -> None:
+    await migrate(url)
+    async with crawl_on(url) as crawl:
+        library = Library(crawl, await crawl.person(), await crawl.person())
+        cpu = Cpu(await server_process(crawl.runtime.db))
+        costs: list[dict[str, float]] = []
+        sizes = [size for size in (10_000, 100_000, 1_000_000) if size <= MOST] or [MOST]
+        for size in sizes:
+            await library.grow(size)
+            costs.append({name: await _used(cpu, work) for name, work in library.works().items()})
+            costs[-1]["mark all"] = await _mark_all(cpu, library)
+            print(
+                f"{crawl.runtime.db.engine}, {size}: "
+                + ", ".join(f"{n} {c:.2f} ms" for n, c in costs[-1].items())
+            )
+        for name, first in costs[0].items():
+            ratio = costs[-1][name] / first if first else 1.0
+            label = (
+                f"{crawl.runtime.db.engine}: {name}, {sizes[0]:,} to {sizes[-1]:,} ({costs[-1][name]:.2f} ms)"
+            )
+            record(label, ratio, "times", compared_to="promised", other=PROMISED.get(name, 2.0))
+
+
+class Library:
+    def __init__(self, crawl: Crawl, reader: int, other: int) -> None:
+        self._crawl, self._reader, self._other = crawl, reader, other
+        self._db = crawl.runtime.db
+        self._chance = random.Random(3)
+        self._entries = self._feeds = 0
+        self._marked = 0
+
+    async def grow(self, size: int) -> None:
+        await self._add_feeds(FOLLOWED + size // ENTRIES_PER_FEED)
+        while self._entries < size:
+            await self._write(AT_ONCE)
+        async with self._db.write() as tx:
+            while await search.merge_some(tx):
+                pass
+            if tx.engine == "postgresql":
+                await tx.run(Statement(text("ANALYZE")))
+
+    def works(self) -> dict[str, Work]:
+        return {
+            "claim": self._claim,
+            "unread page": self._page,
+            "counts": self._counts,
+            "search": self._search,
+            "insert": lambda: self._write(50),
+        }
+
+    async def _add_feeds(self, size: int) -> None:
+        while self._feeds < size:
+            self._feeds += 1
+            owner = self._reader if self._feeds <= FOLLOWED else self._other
+            await self._crawl.follow(f"https://example.org/{self._feeds}.xml", user_id=owner)
+        now = self._crawl.runtime.now()
+        spread = "UPDATE feed_fetch_state SET urgent = false, next_check_at = :now - 60000 + feed_id * 100"
+        await self._crawl.change(spread, now=now)
+
+    async def _write(self, size: int) -> None:
+        rows = [self._entry() for _ in range(size)]
+        async with self._db.write() as tx:
+            stored = await insert_new(tx, rows)
+            await search.index(tx, [(id_, row.text.search) for id_, row in stored])
+            for id_, row in stored:
+                await fan_out(tx, row.feed_id, [NewEntry(id_, row.sort_at)])
+
+    def _entry(self) -> EntryRow:
+        self._entries += 1
+        at = NOW - self._chance.randrange(365 * DAY)
+        title, body = " ".join(some_words(self._chance, 8)), " ".join(some_words(self._chance, WORDS))
+        return EntryRow(
+            feed_id=self._entries % FOLLOWED + 1,
+            guid=str(self._entries),
+            url=None,
+            normalized_url=None,
+            change_hash=str(self._entries),
+            published_at=at,
+            fetched_at=at,
+            sort_at=at,
+            text=EntryText(title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "")),
+        )
+
+    async def _claim(self) -> None:
+        claimed = await book.claim(self._crawl.runtime, limit=50, per_host=1_000_000)
+        assert len(claimed) == 50
+        await book.release(self._crawl.runtime, [due.id for due in claimed])
+
+    async def _page(self) -> None:
+        async with self._db.read() as tx:
+            assert await entry_lists.page(tx, self._reader, ViewQuery("unread"), None, 50)
+
+    async def _counts(self) -> None:
+        async with self._db.read() as tx:
+            await counts.counts(tx, self._reader)
+
+    async def mark_all(self) -> None:
+        self._marked += 1
+        async with self._db.write() as tx:
+            await mark_all(tx, self._reader, None, None, token_hash=f"bench {self._marked}", now=1)
+
+    async def undo_all(self) -> None:
+        async with self._db.write() as tx:
+            step = await undo.find(tx, self._reader, f"bench {self._marked}", 1)
+            assert step
+            assert await undo.take_back(tx, step)
+
+    async def _search(self) -> None:
+        assert (await search_entries(self._crawl.runtime, self._reader, VOCABULARY[200], order="newest")).rows
+
+
+async def _mark_all(cpu: Cpu, library: Library) -> float:
+    """Undone each time, which is not counted: the second time there would be nothing to mark."""
+    spent: list[float] = []
+    for _ in range(ROUNDS * CALLS):
+        started = cpu.seconds()
+        await library.mark_all()
+        spent.append((cpu.seconds() - started) * 1_000)
+        await library.undo_all()
+    return sum(sorted(spent)[CALLS:-CALLS]) / (len(spent) - 2 * CALLS)
+
+
+async def _used(cpu: Cpu, work: Work) -> float:
+    """Milliseconds of CPU for one call, warm: the middle of some rounds."""
+    await work()
+    rounds: list[float] = []
+    for _ in range(ROUNDS):
+        started = cpu.seconds()
+        for _ in range(CALLS):
+            await work()
+        rounds.append((cpu.seconds() - started) / CALLS * 1_000)
+    return sorted(rounds)[ROUNDS // 2]
