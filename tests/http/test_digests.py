@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import feedparser
 import pytest
 
 from reedbed.ai.mock import MockModel
@@ -132,6 +133,31 @@ async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, de
     await page.post("/summaries/writer", data={"remote_ai": "true"}, headers=FORM)
     me = (await page.get("/api/v1/users/me")).json()
     assert me["preferences"]["remote_ai"] is True
+
+
+async def test_digests_are_a_private_feed_of_their_own(
+    reader: Client, by_cookie: SignIn, client: Client, desk: Desk
+) -> None:
+    entry = await desk.entry(title="A <b>bold</b> bridge")
+    made = (await reader.post("/api/v1/published-feeds", json={"name": "Days", "view": "digests"})).json()
+    assert made["view"] == "digests"
+    assert (await client.get(made["json_url"])).json()["items"] == []
+    asked = (await reader.post("/api/v1/digests")).json()
+    assert (await client.get(made["json_url"])).json()["items"] == [], "what is not written is not shown"
+    await work(desk.runtime)
+    (item,) = (await client.get(made["json_url"])).json()["items"]
+    assert item["url"].endswith(f"/digests/{asked['id']}") and item["id"].endswith(f":digest-{asked['id']}")
+    assert f"/entry/{entry}" in item["content_html"] and "<b>" not in item["content_html"]
+    told = feedparser.parse((await client.get(made["atom_url"])).content)
+    assert (told.bozo, len(told.entries)) == (False, 1)
+    both = {"name": "Days", "view": "digests", "tag": "x"}
+    assert (await reader.post("/api/v1/published-feeds", json=both)).status_code == 400
+    page = await by_cookie("reader@example.org")
+    assert 'name="view" value="digests"' in (await page.get("/summaries")).text
+    shown = await page.post("/settings/published", data={"view": "digests"}, headers=FORM)
+    assert shown.status_code == 200 and ".atom" in shown.text
+    assert (await reader.delete(f"/api/v1/published-feeds/{made['id']}")).status_code == 204
+    assert (await client.get(made["json_url"])).status_code == 404
 
 
 async def test_the_operator_sees_and_steers_the_model(signed_in: SignIn, desk: Desk) -> None:

@@ -73,7 +73,7 @@ def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> Mast
         self_url=self_url,
         home_url=base_url,
         updated=_changed_at(publication),
-        entry_id_base=f"tag:{host},2026:entry-",
+        entry_id_base=f"tag:{host},2026:{'digest' if feed.view.digests else 'entry'}-",
     )
 
 

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 class PublishBody(BaseModel):
     name: str = Field(examples=["Starred"])
-    view: Literal["unread", "all", "starred", "later"] = "all"
+    view: Literal["unread", "all", "starred", "later", "digests"] = "all"
     feed_id: JsonId | None = None
     folder_id: JsonId | None = None
     tag: str | None = None
@@ -110,7 +110,7 @@ def published_json(feed: PublishedFeed) -> dict[str, Any]:
     return {
         "id": str(feed.id),
         "name": feed.name,
-        "view": view.view,
+        "view": view.kind,
         "feed_id": text_id(view.feed_id),
         "folder_id": text_id(view.folder_id),
         "tag": view.tag,

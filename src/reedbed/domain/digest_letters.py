@@ -1,21 +1,43 @@
 """A digest as text and as markup: for a letter and for a file."""
 
+from collections.abc import Mapping
 from html import escape
 
-from reedbed.domain.digests import Digest
+from reedbed.domain.digests import Digest, Sentence
 from reedbed.domain.letters import Letter
 from reedbed.domain.times import to_datetime
 
 
 def digest_letter(to: str, digest: Digest, base_url: str, unsubscribe_url: str = "") -> Letter:
-    day = to_datetime(digest.until)
     return Letter(
         to,
-        f"The day in short, {day.day}.{day.month}.{day.year}",
+        digest_title(digest),
         _plain(digest, base_url, unsubscribe_url),
         _markup(digest, base_url, unsubscribe_url),
         unsubscribe_url,
     )
+
+
+def digest_title(digest: Digest) -> str:
+    day = to_datetime(digest.until)
+    return f"The day in short, {day.day}.{day.month}.{day.year}"
+
+
+def digest_html(digest: Digest, base_url: str) -> str:
+    """Plain markup without pictures or styles from elsewhere: nothing in it tells that it was opened."""
+    parts = [f"<p>{escape(_facts(digest))}</p>"]
+    numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
+    for paragraph in digest.text.paragraphs:
+        if paragraph.heading:
+            parts.append(f"<h2>{escape(_line(paragraph.heading))}</h2>")
+        parts.append(f"<p>{' '.join(_cited(one, numbers, base_url) for one in paragraph.sentences)}</p>")
+    sources = (
+        f'<li><a href="{escape(base_url)}/entry/{one.entry_id}">{escape(_line(one.title))}</a>, '
+        f"{escape(_line(one.feed))}</li>"
+        for one in digest.text.sources
+    )
+    parts.append(f"<ol>{''.join(sources)}</ol>")
+    return "\n".join(parts)
 
 
 def _plain(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
@@ -38,32 +60,22 @@ def _plain(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
 
 
 def _markup(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
-    """Plain markup without pictures or styles from elsewhere: nothing in it tells that it was opened."""
-    parts = [f"<p>{escape(_facts(digest))}</p>"]
-    numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
-    for paragraph in digest.text.paragraphs:
-        if paragraph.heading:
-            parts.append(f"<h2>{escape(_line(paragraph.heading))}</h2>")
-        said = (
-            escape(_line(one.text))
-            + "".join(
-                f' <a href="{escape(base_url)}/entry/{id_}">[{numbers[id_]}]</a>'
-                for id_ in one.entry_ids
-                if id_ in numbers
-            )
-            for one in paragraph.sentences
-        )
-        parts.append(f"<p>{' '.join(said)}</p>")
-    sources = (
-        f'<li><a href="{escape(base_url)}/entry/{one.entry_id}">{escape(_line(one.title))}</a>, '
-        f"{escape(_line(one.feed))}</li>"
-        for one in digest.text.sources
-    )
-    parts.append(f"<ol>{''.join(sources)}</ol>")
-    parts.append(f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>')
+    parts = [
+        digest_html(digest, base_url),
+        f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>',
+    ]
     if unsubscribe_url:
         parts.append(f'<p><a href="{escape(unsubscribe_url)}">No more digests by mail</a></p>')
     return "<!doctype html>\n<html><body>\n" + "\n".join(parts) + "\n</body></html>\n"
+
+
+def _cited(sentence: Sentence, numbers: Mapping[int, int], base_url: str) -> str:
+    links = (
+        f' <a href="{escape(base_url)}/entry/{id_}">[{numbers[id_]}]</a>'
+        for id_ in sentence.entry_ids
+        if id_ in numbers
+    )
+    return escape(_line(sentence.text)) + "".join(links)
 
 
 def digest_markdown(digest: Digest, base_url: str) -> str:

@@ -22,6 +22,13 @@ class PublishedView:
     folder_id: int | None = None
     tag: str | None = None
     search_id: int | None = None
+    digests: bool = False
+    """Not entries, but one's digests."""
+
+    @property
+    def kind(self) -> str:
+        """As it is called outside."""
+        return "digests" if self.digests else self.view
 
     @property
     def query(self) -> ViewQuery:
@@ -59,10 +66,15 @@ def check_view(
     tag: str | None = None,
     search_id: int | None = None,
 ) -> PublishedView:
+    narrowed = sum(part is not None for part in (feed_id, folder_id, tag, search_id))
+    if view == "digests":
+        if narrowed:
+            raise Invalid("Digests are published as they are", field="view")
+        return PublishedView(digests=True)
     known = _PUBLISHED.get(view)
     if known is None:
-        raise Invalid("Choose one of: unread, all, starred, later", field="view")
-    if sum(part is not None for part in (feed_id, folder_id, tag, search_id)) > 1:
+        raise Invalid("Choose one of: unread, all, starred, later, digests", field="view")
+    if narrowed > 1:
         raise Invalid("Choose one of feed, folder, tag and search", field="view")
     if tag is not None and not 0 < len(storable(tag).strip()) <= MAX_TAG:
         raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="tag")

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reedbed.domain.digest_letters import digest_html, digest_title
+from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Conflict, NotFound, TooMany
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
@@ -11,7 +13,7 @@ from reedbed.domain.times import HOUR
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.services.secrets import new_token, token_hash
-from reedbed.store import entry_lists, entry_texts, published_feeds, scopes, tags
+from reedbed.store import digests, entry_lists, entry_texts, published_feeds, scopes, tags
 from reedbed.store.database import Tx
 from reedbed.store.entry_texts import EntryWords
 
@@ -91,9 +93,41 @@ async def read_publication(runtime: Runtime, token: str) -> Publication:
     if found is None:
         raise NotFound("There is nothing at this address.")
     user_id, feed = found
-    entries = await _entries(runtime, user_id, feed.view)
+    entries = await (
+        _digests(runtime, user_id, feed) if feed.view.digests else _entries(runtime, user_id, feed.view)
+    )
     await _touch(runtime, feed)
     return Publication(feed, entries)
+
+
+async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+    """Each as an entry of its own; those that are being written, or failed, are nothing to read."""
+    async with runtime.db.read() as tx:
+        found = await digests.newest(tx, user_id, limit=ENTRIES)
+    return [_as_entry(one, feed, runtime.accounts.base_url) for one in found if one.status == "ready"]
+
+
+def _as_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
+    written_at = digest.finished_at or digest.created_at
+    content = digest_html(digest, base_url)
+    return EntryWords(
+        id=digest.id,
+        feed_id=feed.id,
+        guid=None,
+        url=f"{base_url}/digests/{digest.id}",
+        title=digest_title(digest),
+        author=None,
+        summary=next((one.text for part in digest.text.paragraphs for one in part.sentences), ""),
+        language=digest.language or None,
+        published_at=written_at,
+        fetched_at=written_at,
+        changed_at=None,
+        sort_at=written_at,
+        content=content,
+        feed_content=content,
+        feed_title=feed.name,
+        folder_id=None,
+    )
 
 
 async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryWords]:
@@ -126,6 +160,8 @@ async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
 
 
 async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
+    if view.digests:
+        return
     if await scopes.resolve(tx, user_id, view.query) is None:
         raise NotFound("There is no such feed or folder")
     if view.tag is not None and await tags.id_of(tx, user_id, view.tag) is None:

@@ -91,6 +91,7 @@ async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[Choice, .
         ("all", translate("All entries")),
         ("starred", translate("Starred")),
         ("later", translate("Later")),
+        ("digests", translate("Digests")),
         *((f"folder:{one.value}", one.name) for one in folder_choices(rows, None)[1:]),
         *((f"tag:{name}", name) for name in tags),
         *((f"feed:{one.feed_id}", one.title) for one in followed),
