@@ -4,6 +4,7 @@ import pytest
 
 from reedbed.domain.accounts import User
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import mend_search
 from reedbed.store import users
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
@@ -74,6 +75,25 @@ async def test_the_line_stands_in_the_list_of_the_page(by_cookie: SignIn, desk: 
     assert state.summary.one_line in (await page.get("/all")).text
 
 
+async def test_the_line_stands_in_what_a_search_finds(reader: Client, by_cookie: SignIn, desk: Desk) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    await desk.write()
+    await mend_search(desk.runtime)
+    state = await desk.ask(entry)
+    assert state.summary is not None
+    line = state.summary.one_line
+    for door in ("/api/v1/entries?q=bridge", f"{await _saved(reader)}/entries"):
+        (found,) = (await reader.get(door)).json()["items"]
+        assert (found["one_line_summary"], found["matched"]["title"]) == (line, [[4, 10]])
+    page = await by_cookie("reader@example.org")
+    word = line.split()[2].strip(".,")
+    shown = (await page.get("/search", params={"q": word})).text
+    assert line.replace(word, f"<mark>{word}</mark>", 1) in shown
+    deep = (await page.get("/search", params={"q": "twice"})).text
+    assert "<mark>twice</mark>" in deep and line not in deep, "the place that matches is shown instead"
+
+
 async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
     entry = await desk.entry("<img src='https://example.org/x.png'>")
@@ -87,6 +107,11 @@ async def test_without_a_script_the_address_leads_to_the_article(by_cookie: Sign
     entry = await desk.entry()
     answer = await page.get(f"/entry/{entry}/summary")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/entry/{entry}")
+
+
+async def _saved(reader: Client) -> str:
+    made = await reader.post("/api/v1/searches", json={"name": "Bridges", "query": "bridge"})
+    return f"/api/v1/searches/{made.json()['id']}"
 
 
 async def _user(runtime: Runtime, user_id: int) -> User:

@@ -110,7 +110,8 @@ async def list_entries(
     found = await search_entries(
         runtime, caller.user_id, words, within=query, order=order, cursor=start, limit=size
     )
-    return found_page(found, order, name)
+    lines = await one_lines(runtime, caller.user, [row.id for row in found.rows])
+    return found_page(found, lines, order, name)
 
 
 @router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkedOut}})

@@ -1,5 +1,6 @@
 """Found entries as the API says them: list items with the places that match."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Response
@@ -35,9 +36,11 @@ def keyset_order(order: SearchOrder) -> Order:
     return "newest" if order == "relevance" else order
 
 
-def found_page(page: SearchPage, order: SearchOrder, name: str) -> Response:
+def found_page(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
     following = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
-    items = [{**entry_item(row), "matched": _matched(page.matched[row.id])} for row in page.rows]
+    items = [
+        {**entry_item(row, lines.get(row.id)), "matched": _matched(page.matched[row.id])} for row in page.rows
+    ]
     return json_response({"items": items, "next_cursor": following})
 
 

@@ -15,6 +15,7 @@ from reedbed.http.json import json_response, moment
 from reedbed.http.limits import SearchLimit
 from reedbed.services import searches
 from reedbed.services.search import SearchOrder
+from reedbed.services.summaries import one_lines
 
 router = APIRouter(prefix="/api/v1/searches", tags=["searches"])
 
@@ -116,7 +117,8 @@ async def list_entries(
         cursor=None if cursor is None else decode_cursor(cursor, keyset_order(order), name),
         limit=page_limit(limit),
     )
-    return found_page(page, order, name)
+    lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
+    return found_page(page, lines, order, name)
 
 
 @router.patch(

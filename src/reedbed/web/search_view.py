@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -10,8 +11,9 @@ from markupsafe import Markup, escape
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid
-from reedbed.domain.excerpts import Span
+from reedbed.domain.excerpts import Span, highlight
 from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor
+from reedbed.domain.search import SearchQuery, parse_search
 from reedbed.domain.times import Instant
 from reedbed.http.ids import path_id
 from reedbed.http.limits import SearchLimit
@@ -25,6 +27,7 @@ from reedbed.web.pages import look_of
 from reedbed.web.places import Place
 from reedbed.web.reading import feeds_behind, read_article
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker
+from reedbed.web.summary_block import lines_for
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.reading import Article, Day, Empty, EntryList, SearchBox
@@ -110,6 +113,7 @@ async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, tro
         runtime.now(),
         zone_of(request),
         pictures=pictures_for_page(runtime),
+        lines=await lines_for(request, runtime, tx, [row.id for row in found.rows]),
     )
     maker.matched, maker.trouble = found.matched, trouble
     begins = visit.cursor is None or place.by == "relevance"
@@ -187,8 +191,18 @@ class SearchListMaker(ListMaker):
         return _marked(row.title, hit.title) if hit and row.title else super()._title(row)
 
     def _text(self, row: EntryRow) -> str | Markup:
-        hit = self.matched.get(row.id)
-        return _marked(hit.excerpt.text, hit.excerpt.spans) if hit else super()._text(row)
+        """The line that sums it up, unless only the text itself shows what was searched for."""
+        hit, line = self.matched.get(row.id), self._lines.get(row.id)
+        if hit is None:
+            return super()._text(row)
+        spans = highlight(line, self._query) if line else ()
+        if line and (spans or not hit.excerpt.spans):
+            return _marked(line, spans)
+        return _marked(hit.excerpt.text, hit.excerpt.spans)
+
+    @cached_property
+    def _query(self) -> SearchQuery:
+        return parse_search(self._search.words, self._now)
 
     def _more(self, page: EntryPage) -> str:
         if page.next is None:
