@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import pytest
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
@@ -23,11 +24,26 @@ def test_no_page_hides_behind_the_api(app: Application) -> None:
 
 
 async def test_a_half_is_put_together_when_it_is_asked_for(app: Application, client: Client) -> None:
-    assert (await client.get("/readyz")).status_code == 200
+    assert (await client.get("/api/v1/users/me")).status_code == 401
     assert "programs" in vars(app)
     assert "pages" not in vars(app)
     await app.load()
     assert "pages" in vars(app)
+
+
+async def test_who_asks_first_waits_for_little(app: Application, client: Client) -> None:
+    assert (await client.get("/readyz")).status_code == 200
+    assert (await client.get("/setup")).status_code == 200
+    assert not {"pages", "programs"} & vars(app).keys()
+    assert (await client.post("/readyz")).status_code == 405
+    assert "programs" in vars(app)
+
+
+@pytest.mark.parametrize("half", ["pages", "programs"])
+def test_what_is_there_sooner_is_a_part_of_the_whole(app: Application, half: str) -> None:
+    sooner = {*_paths(getattr(app, f"first_{half}"))}
+    assert sooner
+    assert sooner <= {*_paths(getattr(app, half))}
 
 
 def _paths(half: FastAPI | APIRouter) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The HTTP application: the page and the API on one runtime, behind the same guards.
 
 They are two applications, each put together when it is first asked for: whoever waits for the page after a
-start does not wait for the doors of programs, nor the other way round. `load` fetches what is still missing.
+start does not wait for the doors of programs, nor the other way round. Those who ask first, probes and people
+at the log-in, get a part of each that is there sooner. `load` fetches what is still missing.
 """
 
 import asyncio
@@ -10,9 +11,11 @@ from typing import Any, cast
 
 from fastapi import FastAPI
 from starlette.datastructures import State
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reedbed import __version__
+from reedbed.http import probes
 from reedbed.http.client_ip import TrustedProxies
 from reedbed.http.cors import Cors
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
@@ -31,18 +34,35 @@ class Application:
 
     @cached_property
     def pages(self) -> FastAPI:
-        from reedbed.web import register
         from reedbed.web.errors import error_page
+        from reedbed.web.parts import register
 
-        app = FastAPI(openapi_url=None, redirect_slashes=False)
-        app.state = self.state
+        app = self._plain()
         register(app)
         _answer_trouble(app, error_page)
         return app
 
     @cached_property
+    def first_pages(self) -> FastAPI:
+        from reedbed.web import assets_out, doors
+        from reedbed.web.errors import error_page
+
+        app = self._plain()
+        app.include_router(assets_out.router)
+        app.include_router(doors.router)
+        _answer_trouble(app, error_page)
+        return app
+
+    @cached_property
+    def first_programs(self) -> FastAPI:
+        app = self._plain()
+        app.include_router(probes.router)
+        _answer_trouble(app, None)
+        return app
+
+    @cached_property
     def programs(self) -> FastAPI:
-        from reedbed.api import register
+        from reedbed.api.parts import register
 
         app = FastAPI(
             title="Reedbed",
@@ -60,15 +80,26 @@ class Application:
     def openapi(self) -> dict[str, Any]:
         return self.programs.openapi()
 
+    def _plain(self) -> FastAPI:
+        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app.state = self.state
+        return app
+
     async def load(self) -> None:
         for name in ("pages", "programs"):
-            await self._half(name)
+            await self._part(name)
 
     async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
-        half = await self._half("programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages")
-        await half(scope, receive, send)
+        half = "programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages"
+        part = await self._first(f"first_{half}", scope) if half not in self.__dict__ else None
+        await (part or await self._part(half))(scope, receive, send)
 
-    async def _half(self, name: str) -> FastAPI:
+    async def _first(self, name: str, scope: Scope) -> FastAPI | None:
+        """The small part, if this question is for it."""
+        part = await self._part(name)
+        return part if any(route.matches(scope)[0] == Match.FULL for route in part.routes) else None
+
+    async def _part(self, name: str) -> FastAPI:
         if name in self.__dict__:
             return self.__dict__[name]
         return cast(FastAPI, await asyncio.to_thread(getattr, self, name))  # the loop stays free meanwhile

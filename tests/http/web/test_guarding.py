@@ -7,7 +7,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from reedbed.http.handlers import PROGRAM_PATHS
-from reedbed.web import PARTS
+from reedbed.web.parts import PARTS
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
