@@ -22,6 +22,13 @@ router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form()]
 
 
+@router.get("/")
+async def home(request: Request, runtime: RuntimeOf, caller: MaybeCaller) -> Response:
+    if caller is not None:
+        return see_other(request, "/unread")
+    return see_other(request, "/setup" if await needs_owner(runtime) else "/login")
+
+
 @router.get("/setup")
 async def show_setup(request: Request, runtime: RuntimeOf) -> Response:
     if not await needs_owner(runtime):

@@ -20,7 +20,7 @@ from reedbed.web.articles import build_article
 from reedbed.web.framing_views import list_framing, with_framing
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.newsletter_marks import with_confirmations, with_mail
-from reedbed.web.pages import is_htmx, look_of, page, see_other
+from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
 from reedbed.web.sidebar import build_sidebar
@@ -31,11 +31,6 @@ from reedbed.web.views.sidebar import Sidebar
 from reedbed.web.visits import Visit, VisitOf
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-async def home(request: Request) -> Response:
-    return see_other(request, "/unread")
 
 
 @router.get("/folder/{text}")
