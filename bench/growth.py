@@ -58,11 +58,11 @@ async def _bench(url: str) -> None:
     await migrate(url)
     async with crawl_on(url) as crawl:
         library = Library(crawl, await crawl.person(), await crawl.person())
-        cpu = Cpu(await server_process(crawl.runtime.db))
         costs: list[dict[str, float]] = []
         sizes = [size for size in (10_000, 100_000, 1_000_000) if size <= MOST] or [MOST]
         for size in sizes:
             await library.grow(size)
+            cpu = Cpu(await server_process(crawl.runtime.db))
             costs.append({name: await _used(cpu, work) for name, work in library.works().items()})
             costs[-1]["mark all"] = await _mark_all(cpu, library)
             print(

@@ -67,7 +67,7 @@ class Answers:
 async def _measured(settings: dict[str, str], roles: Sequence[str]) -> Answers:
     await migrate(settings["database_url"])
     async with AsyncExitStack() as stack:
-        site = await stack.enter_async_context(_site())
+        site = await stack.enter_async_context(feed_site(FEEDS, 10))
         crawl = await stack.enter_async_context(crawl_on(settings["database_url"]))
         tokens = await _people(crawl, site)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -94,9 +94,9 @@ def _report(name: str, answers: Answers) -> None:
 
 
 @asynccontextmanager
-async def _site() -> AsyncIterator[str]:
+async def feed_site(feeds: int, entries: int) -> AsyncIterator[str]:
     """The feeds, in a process of their own."""
-    command = ("-m", "tests.feedload", "--feeds", str(FEEDS), "--entries", "10")
+    command = ("-m", "tests.feedload", "--feeds", str(feeds), "--entries", str(entries))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[1]
     )

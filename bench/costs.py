@@ -1,0 +1,148 @@
+"""What a check, an entry, a request and a row cost on PostgreSQL: what docs/scaling.md reckons with.
+
+CPU is that of this process and, apart, of PostgreSQL's processes. BENCH_FEEDS sets the number of feeds.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from urllib.request import urlopen
+
+from sqlalchemy import text
+
+from bench.load import feed_site
+from bench.table import record
+from reedbed.domain.due import DueFeed
+from reedbed.domain.limits import Allowance, Limits
+from reedbed.roles.app import create_app
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import refresh_feed
+from reedbed.store import fetch_state
+from reedbed.store.database import Database
+from reedbed.store.migrations import migrate
+from reedbed.store.statements import Statement
+from tests import pile, servers
+from tests.clients import new_client, session_of
+from tests.crawling import Crawl, crawl_on
+
+DESCRIPTION = "what a check, an entry, a request and a row cost on PostgreSQL, for the reckoning of scale"
+
+FEEDS = int(os.environ.get("BENCH_FEEDS", "300"))
+ENTRIES = 10
+SIDE_BY_SIDE = 10
+REQUESTS = 200
+PLENTY = Allowance(1_000_000, 1_000)
+PEOPLE = pile.Pile(users=200, feeds=1_000, entries=1_000, followed=100)
+
+
+async def main() -> None:
+    with servers.postgres_server() as server:
+        url = server.create()
+        await migrate(url)
+        async with feed_site(FEEDS, ENTRIES) as site, crawl_on(url) as crawl:
+            await _crawl(crawl, site)
+        await _rows(server.create())
+
+
+async def _crawl(crawl: Crawl, site: str) -> None:
+    user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
+    for number in range(FEEDS):
+        await crawl.follow(f"{site}/f/{number}", user_id=user_id)
+    cpu = Cpu(crawl.runtime.db)
+    first = await cpu.of(lambda: _round(crawl))
+    unchanged = await cpu.of(lambda: _round(crawl))
+    await asyncio.to_thread(urlopen, f"{site}/advance?share=1")
+    changed = await cpu.of(lambda: _round(crawl))
+    _tell("unchanged check", unchanged, FEEDS)
+    _tell("check with one new entry of ten", changed, FEEDS)
+    _tell(f"first check with {ENTRIES} entries", first, FEEDS)
+    await _sizes(
+        crawl.runtime.db,
+        ("entries", "entry_bodies", "search_entries"),
+        "an entry of 240 words",
+        FEEDS * (ENTRIES + 1),
+    )
+    app = create_app(replace(crawl.runtime, limits=Limits(requests=PLENTY)))
+    async with new_client(app, headers={"Authorization": f"Bearer {token}"}) as client:
+        for path in ("/api/v1/entries?limit=50", "/api/v1/counts", "/api/v1/subscriptions"):
+            await client.get(path)
+
+            async def ask(path: str = path) -> None:
+                for _ in range(REQUESTS):
+                    answer = await client.get(path)
+                    assert answer.status_code == 200, answer.text
+
+            _tell(f"GET {path}, client included", await cpu.of(ask), REQUESTS)
+
+
+async def _rows(url: str) -> None:
+    await migrate(url)
+    async with crawl_on(url) as crawl:
+        await pile.fill(crawl.runtime.db, PEOPLE)
+        for user in range(1, PEOPLE.users + 1):
+            await pile.make_unread(crawl.runtime.db, user)
+        (unread,) = await crawl.column("SELECT count(*) FROM unread")
+        await _sizes(crawl.runtime.db, ("subscriptions",), "a subscription", PEOPLE.users * PEOPLE.followed)
+        await _sizes(crawl.runtime.db, ("unread",), "an unread entry of a reader", unread)
+
+
+async def _round(crawl: Crawl) -> None:
+    runtime = crawl.runtime
+    await crawl.change("UPDATE feed_fetch_state SET next_check_at = 1, retry_after_until = NULL")
+    gate = asyncio.Semaphore(SIDE_BY_SIDE)
+    async with OutcomeWriter(runtime) as writer:
+
+        async def check(due: DueFeed) -> None:
+            async with gate:
+                assert (await refresh_feed(runtime, due, writer)).status == "success"
+
+        for _ in range(0, FEEDS, 50):
+            async with runtime.db.write() as tx:
+                claimed = await fetch_state.claim_due(
+                    tx, runtime.name, runtime.now(), limit=50, lease=600_000
+                )
+            await asyncio.gather(*map(check, claimed))
+
+
+class Cpu:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def of(self, work: Callable[[], Awaitable[None]]) -> tuple[float, float]:
+        """Milliseconds of this process and of PostgreSQL's."""
+        own, before = time.process_time(), await self._of_servers()
+        await work()
+        after = await self._of_servers()
+        used = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
+        return (time.process_time() - own) * 1_000, used * 1_000
+
+    async def _of_servers(self) -> dict[int, float]:
+        async with self._db.read() as tx:
+            rows = await tx.all(
+                Statement(text("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"))
+            )
+        ticks, spent = os.sysconf("SC_CLK_TCK"), dict[int, float]()
+        for row in rows:
+            spent[row[0]] = _ticks(row[0]) / ticks
+        return spent
+
+
+def _ticks(process: int) -> int:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def _tell(name: str, spent: tuple[float, float], times: int) -> None:
+    own, server = spent[0] / times, spent[1] / times
+    record(f"{name}", own, "ms", compared_to="PostgreSQL's share", other=server, cpu_seconds=spent[0] / 1_000)
+
+
+async def _sizes(db: Database, tables: tuple[str, ...], name: str, rows: int) -> None:
+    async with db.read() as tx:
+        sizes = [
+            await tx.value(Statement(text(f"SELECT pg_total_relation_size('{table}')"))) for table in tables
+        ]
+    record(name, sum(sizes) / rows, "B", compared_to="all rows together", other=sum(sizes))
