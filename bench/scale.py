@@ -122,7 +122,7 @@ def simulate(world: World) -> Day:
     """A day of a sample of feeds after a day to settle, checked as the program would check them."""
     chance = random.Random(7)
     feeds = [_feed(chance, world) for _ in range(SAMPLE)]
-    due = [(NOW + chance.randrange(DAY // 24), place) for place in range(SAMPLE)]
+    due = [(NOW + chance.randrange(DAY), place) for place in range(SAMPLE)]
     heapq.heapify(due)
     quarters: Counter[int] = Counter()
     changed = 0.0
