@@ -1,0 +1,31 @@
+"""A worker has a door for those who watch over it, where one was asked for."""
+
+from pathlib import Path
+
+import httpx
+
+from tests.processes import reedbed, run_once
+
+
+def test_a_worker_answers_probes_and_counts_what_it_does(tmp_path: Path, free_port: int) -> None:
+    assert run_once("admin", "db", "migrate", cwd=tmp_path).returncode == 0
+    with reedbed("worker", cwd=tmp_path, metrics_port=str(free_port)) as worker:
+        worker.port = free_port
+        worker.wait_until_ready()
+        metrics = httpx.get(f"{worker.url}/metrics").text
+        assert "# TYPE feed_fetch_total counter" in metrics and "job_queue_depth" in metrics
+        assert httpx.get(f"{worker.url}/healthz").json() == {"status": "ok"}
+        assert httpx.get(f"{worker.url}/api/v1/status").status_code == 404
+        assert (
+            httpx.get(f"{worker.url}/metrics", headers={"X-Forwarded-For": "203.0.113.9"}).status_code == 403
+        )
+        assert worker.stop() == 0
+
+
+def test_a_port_that_is_taken_is_said_with_its_setting(tmp_path: Path, free_port: int) -> None:
+    assert run_once("admin", "db", "migrate", cwd=tmp_path).returncode == 0
+    with reedbed("worker", cwd=tmp_path, metrics_port=str(free_port)) as worker:
+        worker.port = free_port
+        worker.wait_until_ready()
+        second = run_once("worker", cwd=tmp_path, metrics_port=str(free_port))
+    assert second.returncode == 1 and "REEDBED_METRICS_PORT" in second.stderr
