@@ -17,7 +17,7 @@ MOST_WORDS = 16
 CANDIDATES = 60
 """So many entries are looked through."""
 READ = 12
-"""So many of them are read for the answer."""
+"""So many of them are given to a model."""
 MOST_CLAIMS = 8
 KEPT = 500
 """Questions of one user; older ones are forgotten."""
@@ -27,86 +27,15 @@ FAILED = "The question could not be answered. Ask again later."
 Status = Literal["pending", "ready", "failed"]
 
 _SHORTEST_STEM = 4
-_ASKING = frozenset(
-    [
-        "tell",
-        "told",
-        "happened",
-        "happen",
-        "happens",
-        "whom",
-        "whose",
-        "anything",
-        "something",
-        "everything",
-        "news",
-        "latest",
-        "recently",
-        "today",
-        "yesterday",
-        "currently",
-        "please",
-        "explain",
-        "describe",
-        "summarise",
-        "summarize",
-        "summary",
-        "wer",
-        "wen",
-        "wem",
-        "wessen",
-        "was",
-        "wann",
-        "warum",
-        "wieso",
-        "weshalb",
-        "welche",
-        "welcher",
-        "welches",
-        "wieviel",
-        "heute",
-        "gestern",
-        "quoi",
-        "quels",
-        "quelles",
-        "combien",
-        "comment",
-        "hier",
-        "aujourd",
-        "hui",
-        "quien",
-        "quienes",
-        "cuál",
-        "cuáles",
-        "cuando",
-        "cuándo",
-        "dónde",
-        "cómo",
-        "cuánto",
-        "cuántos",
-        "chi",
-        "cosa",
-        "quando",
-        "quanto",
-        "quale",
-        "quali",
-        "wie",
-        "welke",
-        "hoeveel",
-        "waarom",
-        "wanneer",
-        "кто",
-        "что",
-        "когда",
-        "где",
-        "почему",
-        "зачем",
-        "сколько",
-        "какой",
-        "какая",
-        "какие",
-    ]
-)
+_QUESTION_WORDS = """
+tell told write writes written wrote report reports reported mean means happened happen happens whom whose
+anything something everything news latest recently today yesterday currently please explain describe summarise
+summarize summary wer wen wem wessen was wann warum wieso weshalb welche welcher welches wieviel heute gestern
+quoi quels quelles combien comment hier aujourd hui quien quienes cuál cuáles cuando cuándo dónde cómo cuánto
+cuántos chi cosa quando quanto quale quali wie welke hoeveel waarom wanneer кто что когда где почему зачем
+сколько какой какая какие
+"""
+_ASKING = frozenset(_QUESTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,8 @@ async def _answer(runtime: Runtime, user: User, question: Question) -> None:
     words = sought_words(question.question)
     passages = await _find(runtime, user.id, question.scope, words)
     worth = weights(words, passages)
-    read = await asyncio.to_thread(best_passages, worth, passages)
-    await _tell(runtime, question, "reading", entries=len(read))
-    answer, model = await _told(runtime, user, question, worth, read)
+    await _tell(runtime, question, "reading", entries=len(passages))
+    answer, model = await _told(runtime, user, question, worth, passages)
     async with runtime.db.write() as tx:
         await questions.finish(tx, question.id, answer, model=model, now=runtime.now())
     for claim in answer.claims:
@@ -147,20 +146,20 @@ def _passage(words: EntryWords) -> Passage:
 
 
 async def _told(
-    runtime: Runtime, user: User, question: Question, worth: Mapping[str, float], read: Sequence[Passage]
+    runtime: Runtime, user: User, question: Question, worth: Mapping[str, float], passages: Sequence[Passage]
 ) -> tuple[AnswerText, str]:
     """The answer and who gave it: the model, or the entries' own sentences where it is not to be had."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         kept = await kept_here(tx, runtime, user.id)
-    free = [one for one in read if one.feed_id not in kept] if variant.model != EXTRACT else []
+    free = [one for one in passages if one.feed_id not in kept] if variant.model != EXTRACT else []
     if free:
         answer = await _by_model(runtime, user.id, question, variant, worth, free)
         if answer is not None:
             return answer, variant.model
-    claims = await asyncio.to_thread(quote, worth, read)
-    fallback = bool(free)
-    return AnswerText(claims, sources_of(claims, read), len(read), fallback=fallback), EXTRACT
+    claims = await asyncio.to_thread(quote, worth, passages)
+    answer = AnswerText(claims, sources_of(claims, passages), len(passages), fallback=bool(free))
+    return answer, EXTRACT
 
 
 async def _by_model(
@@ -169,8 +168,9 @@ async def _by_model(
     question: Question,
     variant: Variant,
     worth: Mapping[str, float],
-    read: Sequence[Passage],
+    passages: Sequence[Passage],
 ) -> AnswerText | None:
+    read = await asyncio.to_thread(best_passages, worth, passages)
     numbers = dict(enumerate(read, 1))
     readings = [
         Reading(number, one.title, one.feed, excerpt(worth, one, LONGEST_PASSAGE))
