@@ -7,7 +7,7 @@ from tests.processes import Reedbed
 
 PAGES = (
     *("/starred", "/search?q=reeds", "/feeds", "/folders", "/rules", "/searches", "/bookmarks"),
-    *("/summaries", "/admin"),
+    *("/summaries", "/ask", "/admin", "/admin/database"),
     *(
         f"/settings/{part}"
         for part in (
