@@ -28,7 +28,9 @@ def digest_page(digest: Digest, now: Instant, zone: tzinfo) -> DigestPage:
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
-        sources=tuple(source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)),
+        sources=tuple(
+            source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)
+        ),
     )
 
 
