@@ -75,7 +75,9 @@ async def _measured(settings: dict[str, str], roles: Sequence[str]) -> Answers:
         for role in roles:
             port = None if role == "worker" else servers.free_port()
             ports += [port] if port else []
-            stack.enter_context(reedbed(role, port=port, cwd=folder, fetch_concurrency="20", **settings))
+            stack.enter_context(
+                reedbed(role, port=port, cwd=folder, wait=True, fetch_concurrency="20", **settings)
+            )
         await _first_crawl(crawl)
         return await _load(crawl, site, ports, tokens)
 
