@@ -62,9 +62,9 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_server: servers.PostgresServer, postgres_template: str) -> Iterator[str]:
-    url = postgres_server.create(template=postgres_template)
+    url = postgres_server.lend(postgres_template)
     yield url
-    postgres_server.drop(url)
+    postgres_server.take_back(url)
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,11 @@ Clients from `signed_in` and `by_cookie` carry the user's id as `client.user_id`
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from reedbed.api.compat.answers import Stamps
 from reedbed.domain.limits import Allowance, Limits
 from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.roles.app import Application, create_app
@@ -41,9 +43,19 @@ def runtime(crawl: Crawl) -> Runtime:
     return crawl.runtime
 
 
+_halves: dict[str, Any] = {}
+
+
 @pytest.fixture
 def app(runtime: Runtime) -> Application:
-    return create_app(runtime)
+    """Its hundreds of routes are put together once; a runtime of its own moves in with each test."""
+    app = create_app(runtime)
+    if not _halves:
+        _halves.update(state=app.state, pages=app.pages, programs=app.programs)
+    vars(app).update(_halves)
+    app.state.runtime = runtime
+    app.state.reader_stamps = Stamps()
+    return app
 
 
 @pytest.fixture

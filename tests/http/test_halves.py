@@ -7,8 +7,14 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from reedbed.http.handlers import PROGRAM_PATHS
-from reedbed.roles.app import Application
+from reedbed.roles.app import Application, create_app
+from reedbed.services.runtime import Runtime
 from tests.clients import Client
+
+
+@pytest.fixture
+def app(runtime: Runtime) -> Application:
+    return create_app(runtime)
 
 
 def test_every_door_of_the_api_is_found(app: Application) -> None:
