@@ -12,8 +12,8 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print) \
 	$(shell find src/reedbed/web -name '*.po' -print)
-# Each worker starts its own servers: on two cores that pays only once the tests take minutes.
-PYTEST_WORKERS ?= 2
+# Each worker starts its own servers; tests wait a good part of their time, so a few more than cores pay.
+PYTEST_WORKERS ?= 3
 
 # Never a Python from elsewhere, and no warning where the cache lies on another disk.
 export UV_PYTHON_DOWNLOADS := never
