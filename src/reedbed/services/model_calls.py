@@ -45,6 +45,6 @@ async def _permit(runtime: Runtime, user_id: int, prompt: Prompt) -> Permit | No
             found = door if isinstance(door, Closed) else await enter(tx, runtime, door, prompt, user_id, now)
         if isinstance(found, Permit):
             return found
-        if found.until > deadline:
+        if found.until >= deadline:
             return None
         await asyncio.sleep(max(0.05, (found.until - now) / SECOND))
