@@ -44,6 +44,12 @@ END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
+SHAPE = """
+SELECT md5(string_agg(c.relname || '.' || a.attname || a.attnotnull, ',' ORDER BY c.relname, a.attnum))
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'i')
+AND a.attnum > 0 AND NOT a.attisdropped
+"""
 EMPTY_ALL = """
 SET session_replication_role = replica;
 DO $$
@@ -86,6 +92,7 @@ class PostgresServer:
     _numbers: count = field(default_factory=count)
     _idle: list[str] = field(default_factory=list)
     _lent: dict[str, int] = field(default_factory=dict)
+    _shape: str = ""
 
     def create(self, template: str | None = None) -> str:
         """A new database, empty or a copy of the one at `template`; its address."""
@@ -96,12 +103,14 @@ class PostgresServer:
 
     def lend(self, template: str) -> str:
         """A migrated database without rows: one that was given back, else a new copy of the template."""
+        self._shape = self._shape or run_apart(_shape(template))
         return self._idle.pop() if self._idle else self.create(template)
 
     def take_back(self, url: str) -> None:
         """Emptied, it serves the next test: that takes a twentieth of what a new copy does."""
         self._lent[url] = self._lent.get(url, 0) + 1
-        if self._lent[url] >= LOANS:  # nothing vacuums here: what was deleted would pile up
+        # Nothing vacuums here: what was deleted would pile up. And a test may have broken it on purpose.
+        if self._lent[url] >= LOANS or run_apart(_shape(url)) != self._shape:
             self.drop(url)
             return
         run_apart(_empty(url))
@@ -112,6 +121,15 @@ class PostgresServer:
 
     def _execute(self, statement: str) -> None:
         run_apart(_execute(self.admin_url, statement))
+
+
+async def _shape(url: str) -> str:
+    """All tables, indexes and their columns in one word."""
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(SHAPE)
+    finally:
+        await connection.close()
 
 
 async def _empty(url: str) -> None:

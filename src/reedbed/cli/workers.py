@@ -36,7 +36,8 @@ async def _rows(runtime: Runtime) -> list[dict[str, Any]]:
             "version": process.version,
             "since": rfc3339(process.started_at),
             "heard_seconds_ago": round(process.silent_for / SECOND),
-            **{HEADINGS.get(kind, kind): process.in_hand.get(kind, 0) for kind in kinds},
+            # The name of a table is a kind of string that JSON does not take as a key.
+            **{str(HEADINGS.get(kind, kind)): process.in_hand.get(kind, 0) for kind in kinds},
             "chores": ", ".join(process.chores) or None,
         }
         for process in found
