@@ -38,13 +38,13 @@ install: $(STAMPS)/package ## install, so that .venv/bin/reedbed exists
 
 test: test-deps $(STAMPS)/test ## all tests, with the servers and the browser they need
 	$(BIN)/python -m pytest tests --ignore=tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
 
 test-unit: $(STAMPS)/test ## the tests that need no server
 	$(BIN)/python -m pytest tests/unit
 
 test-e2e: test-deps $(STAMPS)/test ## the walks in Chromium
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
 
 test-deps: ## PostgreSQL, Redis, Chromium and newsboat, where they are missing
 	@sh scripts/test-deps.sh

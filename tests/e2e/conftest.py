@@ -74,16 +74,16 @@ Visit = Callable[..., Page]
 Walk = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def library() -> Iterator[FeedSite]:
     with serve_in_thread() as site:
         write_library(site)
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, library: FeedSite) -> Iterator[Reedbed]:
-    """The server that the walks share; its owner follows the library."""
+    """The server that the walks of one file share; its owner follows the library."""
     place = tmp_path_factory.mktemp("reedbed")
     with reedbed("serve", port=servers.free_port(), cwd=place, **MANY) as running:
         with signed_in(running.url) as client:
@@ -102,7 +102,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reedbed]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def owner_token(home: Reedbed) -> str:
     with signed_in(home.url) as client:
         return client.headers["Authorization"].removeprefix("Bearer ")
