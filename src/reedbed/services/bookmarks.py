@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.hints import Hint
+from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, entry_texts
+from reedbed.store.alive import hold_entry
 
 MOST_BOOKMARKS = 20_000
 NO_SUCH = "There is no such bookmark"
@@ -24,9 +26,10 @@ class Kept:
 
 async def keep_entry(runtime: Runtime, user_id: int, entry_id: int) -> Kept:
     async with runtime.db.write() as tx:
-        entry = await entry_texts.one_seen_by(tx, user_id, entry_id)
+        held = await hold_entry(tx, entry_id)
+        entry = await entry_texts.one_seen_by(tx, user_id, entry_id) if held else None
         if entry is None:
-            raise NotFound("There is no such entry")
+            raise NotFound(NO_SUCH_ENTRY)
         snapshot = Snapshot(
             entry.id, entry.url, entry.title, entry.content, entry.feed_title, entry.published_at
         )

@@ -72,6 +72,8 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Ch
             await make_tags(runtime, tx, user_id, names)
             await tags.replace(tx, user_id, [entry_id], names)
         after = await entries.rows_by_ids(tx, user_id, [entry_id])
+        if not after and (change.starred or change.later or names):
+            raise NotFound(NO_SUCH_ENTRY)  # removed at this moment: what was just put on would show it
     await announce_states(runtime, user_id, [entry_id], change)
     # Without its last mark, an entry of a feed that was left can no longer be seen.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))

@@ -6,8 +6,10 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.highlights import Highlight, Passage, check_note, check_passage, occurs
 from reedbed.domain.hints import Hint
 from reedbed.ingest.text import clean_text
+from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import entry_texts, highlights
+from reedbed.store.alive import hold_entry
 from reedbed.store.entry_texts import EntryWords
 
 MOST_HIGHLIGHTS = 10_000
@@ -29,9 +31,11 @@ async def create_highlight(
     async with runtime.db.read() as tx:
         entry = await entry_texts.one_seen_by(tx, user_id, entry_id)
     if entry is None:
-        raise NotFound("There is no such entry")
+        raise NotFound(NO_SUCH_ENTRY)
     _check_occurs(passage, entry)
     async with runtime.db.write() as tx:
+        if not await hold_entry(tx, entry_id):
+            raise NotFound(NO_SUCH_ENTRY)
         if await highlights.count(tx, user_id) >= MOST_HIGHLIGHTS:
             raise Conflict(f"There can be at most {MOST_HIGHLIGHTS} highlights. Delete some first.")
         about = (entry.id, entry.title, entry.url)

@@ -74,6 +74,9 @@ _OF_ENTRIES = Statement(
 _FEED = Statement(
     select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True)
 )
+_STILL_THERE = Statement(
+    select(entries.c.id).where(entries.c.id == bindparam("id")).with_for_update(read=True, key_share=True)
+)
 
 
 # A change of states locks the subscriptions whose counts it touches, always in the order of their ids, so
@@ -94,6 +97,11 @@ async def lock_followers(tx: Tx, feed_id: int) -> None:
 async def lock_followers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
     if tx.engine == "postgresql":
         await tx.run(_OF_ENTRIES, {"ids": entry_ids})
+
+
+async def hold_entry(tx: Tx, entry_id: int) -> bool:
+    """Keep an entry from being removed while this lasts; False when it is gone."""
+    return await tx.value(_STILL_THERE, {"id": entry_id}) is not None
 
 
 async def lock_user(tx: Tx, user_id: int) -> None:

@@ -31,7 +31,9 @@ def _put(mark: Mark) -> ClauseElement:
     seen = select(_USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)).where(
         among(entries.c.id, "ids"), visible()
     )
-    rows = insert(_TABLES[mark]).from_select(["user_id", "sort_at", "entry_id", "marked_at"], seen)
+    # One that is being removed at this moment is waited for, and left out.
+    held = seen.with_for_update(read=True, key_share=True, of=entries)
+    rows = insert(_TABLES[mark]).from_select(["user_id", "sort_at", "entry_id", "marked_at"], held)
     return rows.on_conflict_do_nothing()
 
 

@@ -60,12 +60,14 @@ _PUT = Statement(
     insert(entry_tags)
     .from_select(
         ["user_id", "tag_id", "sort_at", "entry_id"],
-        select(_USER, tags.c.id, entries.c.sort_at, entries.c.id).where(
+        select(_USER, tags.c.id, entries.c.sort_at, entries.c.id)
+        .where(
             tags.c.user_id == _USER,
             among(tags.c.name, "names", tags.c.name.type),
             among(entries.c.id, "ids"),
             visible(),
-        ),
+        )
+        .with_for_update(read=True, key_share=True, of=entries),
     )
     .on_conflict_do_nothing()
 )

@@ -1,0 +1,100 @@
+"""Somebody keeps an entry at the very moment in which it is removed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from reedbed.domain.entries import Change
+from reedbed.domain.errors import NotFound
+from reedbed.services.bookmarks import keep_entry
+from reedbed.services.entries import change_entry
+from reedbed.services.highlights import create_highlight
+from reedbed.services.marking import change_entries
+from reedbed.services.runtime import Runtime
+from reedbed.store import marks, reading, retention
+from tests.crawling import Crawl, crawl_on
+from tests.feedsite import FeedSite
+
+Keeping = Callable[[Runtime, int, int], Awaitable[Any]]
+
+WAYS: dict[str, Keeping] = {
+    "star": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(starred=True)),
+    "later": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(later=True)),
+    "tag": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(tags=("kept",))),
+    "bookmark": keep_entry,
+    "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, "Hello"),
+}
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+@pytest.fixture
+async def read_entries(crawl: Crawl, site: FeedSite) -> tuple[int, list[int]]:
+    """A reader, and two entries that they have read."""
+    for title in ("one", "two"):
+        site.publish(title, content="<p>Hello there</p>")
+    user = await crawl.person()
+    await crawl.follow(site.feed_url(), user_id=user)
+    await crawl.check()
+    ids = await crawl.column("SELECT id FROM entries ORDER BY id")
+    async with crawl.runtime.db.write() as tx:
+        await reading.read(tx, user, ids)
+    return user, ids
+
+
+async def while_removed(crawl: Crawl, entry_id: int, keeping: Awaitable[Any]) -> Any:
+    """What comes of keeping an entry that begins while its removal is not yet committed."""
+    async with crawl.runtime.db.write() as tx:
+        gone = await retention.remove(tx, [entry_id], "read")
+        assert gone.entries == 1
+        asked = asyncio.ensure_future(keeping)
+        await asyncio.wait([asked], timeout=0.3)
+    return (await asyncio.gather(asked, return_exceptions=True))[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_is_being_removed_is_not_there_any_more(
+    crawl: Crawl, read_entries: tuple[int, list[int]], way: str
+) -> None:
+    user, (one, _) = read_entries
+    outcome = await while_removed(crawl, one, WAYS[way](crawl.runtime, user, one))
+    assert isinstance(outcome, NotFound)
+    assert await crawl.column("SELECT title FROM entries") == ["two"]
+
+
+async def test_of_many_those_that_stay_are_starred(crawl: Crawl, read_entries: tuple[int, list[int]]) -> None:
+    user, (one, two) = read_entries
+    starring = change_entries(crawl.runtime, user, [one, two], Change(starred=True, tags=("kept",)))
+    assert await while_removed(crawl, one, starring) is None
+    assert await crawl.column("SELECT entry_id FROM starred") == [two]
+    assert await crawl.column("SELECT entry_id FROM entry_tags") == [two]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_was_kept_a_moment_before_stays(
+    crawl: Crawl, read_entries: tuple[int, list[int]], way: str
+) -> None:
+    user, (one, two) = read_entries
+    await WAYS[way](crawl.runtime, user, one)
+    async with crawl.runtime.db.write() as tx:
+        await retention.remove(tx, [one, two], "read")
+    assert await crawl.column("SELECT id FROM entries") == [one]
+
+
+async def test_a_star_that_is_being_put_on_holds_the_entry(
+    read_entries: tuple[int, list[int]], crawl: Crawl
+) -> None:
+    if crawl.runtime.db.engine == "sqlite":
+        pytest.skip("SQLite has one writer: there is no such moment")
+    user, (one, _) = read_entries
+    async with crawl.runtime.db.write() as starring, crawl.runtime.db.write() as removing:
+        await marks.put(starring, user, "starred", [one], 1)
+        gone = await asyncio.wait_for(retention.remove(removing, [one], "read"), 30)
+    assert gone.entries == 0
+    assert await crawl.column("SELECT entry_id FROM starred") == [one]
