@@ -72,6 +72,8 @@ async function networkFirst(request, key) {
 }
 
 async function otherwise(request, error) {
+  // A missing picture shows its description; it is no fault of the page.
+  if (request.destination === "image") return new Response(null, { status: 504 });
   if (request.mode !== "navigate") throw error;
   return (await listOf(request)) ?? caches.match("/offline");
 }

@@ -168,7 +168,7 @@ document.addEventListener("click", (event) => {
 if (app && article) {
   addEventListener("popstate", follow);
   const read = article.querySelector(".read");
-  if (read) noteOpened(read);
+  if (read) queueMicrotask(() => noteOpened(read)); // once the modules after this one listen
   else if (/\/entry\/\d+$/.test(location.pathname)) follow(); // offline, the list stands in for the page
 }
 // The drawer closes by a touch beside it.

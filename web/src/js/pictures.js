@@ -36,6 +36,4 @@ if (lightbox) {
       enlarge(event.target);
     }
   });
-  const read = document.querySelector("#article .read");
-  if (read) offer(read);
 }
