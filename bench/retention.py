@@ -9,10 +9,14 @@ same event loop as the cleanup, as in `reedbed serve`. What each waits at most i
 import argparse
 import asyncio
 import tempfile
+import threading
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import quantiles
+from typing import Any
 
 from sqlalchemy import text
 
@@ -22,6 +26,7 @@ from reedbed.domain.retention import Keeping, Limits
 from reedbed.services.retention import clean_up
 from reedbed.services.search_upkeep import mend_search
 from reedbed.store import entry_lists, reading
+from reedbed.store.database import Database, Tx
 from reedbed.store.migrations import migrate
 from reedbed.store.statements import Statement
 from tests import pile, servers
@@ -32,7 +37,7 @@ DESCRIPTION = "removing 30,000 of 300,000 entries while others read and write"
 SIZE = pile.Pile(users=20, feeds=1_000, entries=300_000, followed=200)
 REMOVED = 30_000
 INDEXED = 40_000
-SECONDS, WAIT_MS = 30.0, 100.0
+SECONDS, WAIT_MS, HOLD_MS = 30.0, 100.0, 50.0
 
 
 async def main(*, engines: tuple[str, ...] = ("sqlite", "postgresql")) -> None:
@@ -50,7 +55,8 @@ async def _measure(url: str) -> None:
         await _fill(crawl)
         alone = await _waits(crawl, lambda: asyncio.sleep(5))
         started, at_work = time.perf_counter(), time.process_time()
-        during = await _waits(crawl, lambda: _clean(crawl))
+        holds = Holds(crawl.runtime.db)
+        during = await _waits(crawl, lambda: _clean(crawl, holds))
         took, spent = time.perf_counter() - started, time.process_time() - at_work
         left = (await crawl.column("SELECT count(*) FROM entries"))[0]
         assert left == SIZE.entries - REMOVED, left
@@ -58,6 +64,7 @@ async def _measure(url: str) -> None:
     record(
         f"{engine}: removing {REMOVED:,}", took, "s", compared_to="promised", other=SECONDS, cpu_seconds=spent
     )
+    _record_holds(engine, holds)
     for who in during:
         record(f"{engine}: {who} waits at most", during[who], "ms", compared_to="promised", other=WAIT_MS)
         record(f"{engine}: {who} waits at most", during[who], "ms", compared_to="alone", other=alone[who])
@@ -89,10 +96,51 @@ async def _fill(crawl: Crawl) -> None:
     await pile.gather_statistics(db)
 
 
-async def _clean(crawl: Crawl) -> None:
+async def _clean(crawl: Crawl, holds: "Holds") -> None:
     age = crawl.runtime.now() - REMOVED * 1_000 - 500
     limits = Limits(entries=None, age=age, unread_age=None)
-    await clean_up(replace(crawl.runtime, keeping=Keeping(limits, size=None, unfollowed=None)))
+    keeping = Keeping(limits, size=None, unfollowed=None)
+    await clean_up(replace(crawl.runtime, db=holds, keeping=keeping))
+
+
+@dataclass(slots=True)
+class Holds:
+    """A database that notes how long each write transaction of the cleanup lasts, commit included.
+
+    Of a hold, `waited` is what the writer's thread spent in line for a processor: the work of others.
+    """
+
+    db: Database
+    lasted: list[float] = field(default_factory=list[float])
+    waited: list[float] = field(default_factory=list[float])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.db, name)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[Tx]:
+        async with self.db.write() as tx:
+            started, in_line = time.perf_counter(), _in_line()
+            yield tx
+        self.lasted.append((time.perf_counter() - started) * 1_000)
+        self.waited.append(_in_line() - in_line)
+
+
+def _in_line() -> float:
+    """Milliseconds that the event loop and SQLite's writer have waited for a processor so far."""
+    at_work = [one for one in threading.enumerate() if one.name in ("MainThread", "sqlite-writer")]
+    stats = [Path(f"/proc/self/task/{one.native_id}/schedstat") for one in at_work]
+    return sum(int(one.read_text().split()[1]) for one in stats if one.exists()) / 1e6
+
+
+def _record_holds(engine: str, holds: Holds) -> None:
+    own = [max(0.0, lasted - waited) for lasted, waited in zip(holds.lasted, holds.waited, strict=True)]
+    for name, value in (
+        ("longest hold of the writer", max(holds.lasted)),
+        ("longest hold, less the wait for a processor", max(own)),
+        ("of 100 holds, the longest but one", quantiles(holds.lasted, n=100)[-1]),
+    ):
+        record(f"{engine}: {name}", value, "ms", compared_to="promised", other=HOLD_MS)
 
 
 async def _waits(crawl: Crawl, work: Callable[[], Awaitable[None]]) -> dict[str, float]:

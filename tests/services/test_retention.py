@@ -8,8 +8,8 @@ import pytest
 
 from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR
-from reedbed.services.retention import clean_up, clean_up_when_due, size_warning
-from reedbed.store import cleanups, reading
+from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due, size_warning
+from reedbed.store import cleanups, imported, reading
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -300,3 +300,14 @@ async def test_files_that_nothing_names_go(site: FeedSite, crawl: Crawl) -> None
     await clean_up(crawl.runtime)
 
     assert await crawl.column("SELECT hash FROM blobs") == ["used"]
+
+
+async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite, crawl: Crawl) -> None:
+    feed, (reader,) = await followed(crawl, site, "one")
+    async with crawl.runtime.db.write() as tx:
+        await imported.remember(tx, reader, feed, range(KEYS_AT_ONCE * 2 + 1), 1)
+        await imported.remember(tx, reader, feed, [-1], crawl.runtime.now())
+
+    await clean_up(crawl.runtime)
+
+    assert await crawl.column("SELECT key FROM imported_reads") == [-1]

@@ -5,7 +5,7 @@ may be broken off anywhere, and goes on where it was.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -41,6 +41,7 @@ from reedbed.store import (
     sweeping,
 )
 from reedbed.store.cleanups import Cleanup
+from reedbed.store.database import Tx
 from reedbed.store.retention import START, State
 from reedbed.store.search import texts
 
@@ -49,8 +50,7 @@ log = structlog.get_logger()
 AT_ONCE = 2_000
 """Candidates looked up in one go."""
 FIRST_BATCH = 25
-BATCHES_TO_MERGE = 8
-"""Each batch leaves a piece of search index behind; so many are joined before there are too many."""
+KEYS_AT_ONCE = 500
 _PAUSE = 0.002
 _TOO_LARGE = "DB exceeds configured limit"
 _LEANEST = "leanest_entry_bytes"
@@ -113,7 +113,6 @@ class _Run:
     runtime: Runtime
     id: int
     batch: int = FIRST_BATCH
-    batches: int = 0
     losers: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
@@ -137,13 +136,11 @@ class _Run:
             await cleanups.add(tx, self.id, **more)
 
     async def _breathe(self) -> None:
-        """Let others write, and keep the search index from falling to pieces."""
-        self.batches += 1
+        """Let others write, and join the piece of search index that each batch leaves behind."""
         await asyncio.sleep(_PAUSE)
-        if self.batches % BATCHES_TO_MERGE == 0:
-            async with self.runtime.db.write() as tx:
-                await search.merge_some(tx)
-            await asyncio.sleep(_PAUSE)
+        async with self.runtime.db.write() as tx:
+            await search.merge_some(tx)
+        await asyncio.sleep(_PAUSE)
 
 
 async def _begin(runtime: Runtime) -> _Run:
@@ -251,11 +248,15 @@ async def _drop_leftovers(run: _Run) -> None:
         await cleanups.add(tx, run.id, failures_removed=failures)
         await cleanups.forget(tx, now - LOGS_KEPT)
         await sweeping.drop_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
-        await removed.forget_missed(tx, now - MISSED_FOR)
-        await imported.forget(tx, now - LOGS_KEPT)
+    await _drop_all(runtime, lambda tx: removed.forget_missed(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
+    await _drop_all(runtime, lambda tx: imported.forget(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
+    await _drop_all(runtime, lambda tx: leftovers.drop_orphan_blobs(tx, now - DAY))
+
+
+async def _drop_all(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
     while True:
         async with runtime.db.write() as tx:
-            if not await leftovers.drop_orphan_blobs(tx, now - DAY):
+            if not await drop_some(tx):
                 return
         await asyncio.sleep(_PAUSE)
 

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
-from reedbed.store.statements import Statement
+from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import entries, imported_reads
 
 _REMEMBER = Statement(
@@ -19,7 +19,7 @@ _TAKE = Statement(
     .where(imported_reads.c.feed_id == bindparam("feed_id"), among(imported_reads.c.key, "keys"))
     .returning(imported_reads.c.user_id, imported_reads.c.key)
 )
-_FORGET = Statement(delete(imported_reads).where(imported_reads.c.created_at < bindparam("before")))
+_FORGET = Statement(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
 _KNOWN = Statement(
     select(entries.c.id, entries.c.guid, entries.c.normalized_url).where(
         entries.c.feed_id == bindparam("feed_id"),
@@ -51,5 +51,5 @@ async def known(
     return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN, params)]
 
 
-async def forget(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+async def forget(tx: Tx, before: Instant, *, most: int) -> int:
+    return await tx.run(_FORGET, {"before": before, "most": most})

@@ -5,13 +5,13 @@ They are forgotten once the feed's document has not listed them for a while.
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, delete, select, update
+from sqlalchemy import BigInteger, bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
-from reedbed.store.statements import Statement
+from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import removed_keys
 
 _REMEMBER = Statement(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
@@ -38,7 +38,7 @@ _LISTED = Statement(
     )
     .values(missed_at=None)
 )
-_FORGET_KEYS = Statement(delete(removed_keys).where(removed_keys.c.missed_at < bindparam("before")))
+_FORGET_KEYS = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
 _MOVE_KEYS = Statement(
     insert(removed_keys)
     .from_select(
@@ -62,8 +62,8 @@ async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], no
     await tx.run_each(_LISTED, [given for given in params if given["listed"]])
 
 
-async def forget_missed(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET_KEYS, {"before": before})
+async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
+    return await tx.run(_FORGET_KEYS, {"before": before, "most": most})
 
 
 async def move(tx: Tx, old: int, new: int) -> None:

@@ -8,7 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ClauseElement, Dialect
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    Dialect,
+    Table,
+    bindparam,
+    delete,
+    select,
+    tuple_,
+)
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import asyncpg
 
@@ -71,3 +81,10 @@ class Shapes:
         if made is None:
             made = self._made[shape] = Statement(self._build(*shape))
         return made
+
+
+def delete_some(table: Table, *which: ColumnElement[bool]) -> ClauseElement:
+    """At most `:most` of these rows, so that many can be deleted without holding up others."""
+    key = list(table.primary_key.columns)
+    some = select(*key).where(*which).limit(bindparam("most", type_=BigInteger))
+    return delete(table).where(tuple_(*key).in_(some))

@@ -31,8 +31,8 @@ from reedbed.store.search.parts import Part, Words
 from reedbed.store.search.places import Hit, Span
 from reedbed.store.statements import Statement
 
-MERGE_PAGES = 250
-"""About 30 ms of the one writer."""
+MERGE_PAGES = 32
+"""A few milliseconds of the one writer, and where words are common no more than 25."""
 FEW_DEAD = 20_000
 _DRIFT = 3_600
 """Seconds by which a key may lie after its entry, where many share a moment."""
