@@ -3,6 +3,7 @@ import { show } from "./marks.js";
 import { clearSelection, reloadList, selection } from "./list.js";
 import { explain, send } from "./requests.js";
 import { refreshCounts } from "./counts.js";
+import { allRows } from "./rows.js";
 import { announce } from "./announce.js";
 import { closeMenus } from "./menus.js";
 import { dismiss, forgetUndo, showServerToast } from "./toast.js";
@@ -53,7 +54,7 @@ export async function undoBulk(fields) {
 
 /** The rows on the page that the act is about; the server knows the rest. */
 function affected(fields) {
-  const rows = [...document.querySelectorAll("#rows .row")];
+  const rows = allRows();
   if (fields.has("ids")) return rows.filter((row) => fields.getAll("ids").includes(row.id.slice(1)));
   const place = rows.findIndex((row) => row.id === `e${fields.get("above") ?? fields.get("below")}`);
   if (fields.has("above")) return rows.slice(0, Math.max(0, place));

@@ -1,15 +1,10 @@
 // The next page comes before the end is reached; after 300 ms of waiting, skeletons say so.
 import { announce } from "./announce.js";
+import { watchSections } from "./far.js";
 import { explain, part } from "./requests.js";
 import { say, sayCount } from "./words.js";
 
-const seen = new IntersectionObserver(
-  (entries) => entries.some((entry) => entry.isIntersecting) && loadMore(),
-  {
-    root: document.getElementById("list-body"),
-    rootMargin: "0px 0px 1200px",
-  },
-);
+let seen = null;
 let loading = null;
 
 export function loadMore() {
@@ -32,7 +27,7 @@ async function load() {
   } catch (error) {
     clearTimeout(slow);
     more.replaceChildren(next);
-    seen.unobserve(more);
+    seen?.disconnect();
     explain(error, () => loadMore());
   }
 }
@@ -43,14 +38,23 @@ function append(more, html) {
   const count = arrived.content.querySelectorAll(".row").length;
   for (const link of arrived.content.querySelectorAll(".row h3 a")) link.tabIndex = -1;
   more.replaceWith(arrived.content);
+  watchSections();
   announce(count ? sayCount("more", count) : say("end"));
   watch();
 }
 
+function nearEnd(changes) {
+  if (changes.some((change) => change.isIntersecting)) loadMore();
+}
+
 function watch() {
-  seen.disconnect();
+  seen?.disconnect();
   const more = document.querySelector("#rows .more");
-  if (more?.querySelector("a[rel=next]")) seen.observe(more);
+  if (!more?.querySelector("a[rel=next]")) return;
+  // Each time anew: a list that was loaded again scrolls in an element of its own.
+  const root = document.getElementById("list-body");
+  seen = new IntersectionObserver(nearEnd, { root, rootMargin: "0px 0px 1200px" });
+  seen.observe(more);
 }
 
 document.addEventListener("reedbed:list", watch);

@@ -1,10 +1,12 @@
 // The list: arrows among rows, selecting several, marking what was scrolled past.
 import { announce } from "./announce.js";
+import { rowOf } from "./far.js";
 import { show } from "./marks.js";
 import { send, part, explain } from "./requests.js";
 import {
   container,
   currentRow,
+  direction,
   firstRow,
   focusRow,
   focusedRow,
@@ -12,6 +14,7 @@ import {
   lastRow,
   listBody,
   neighbour,
+  placeOf,
   rove,
   setCurrent,
 } from "./rows.js";
@@ -58,9 +61,10 @@ export async function reloadList({ top = false } = {}) {
   }
   htmx.process(list);
   clearSelection();
+  passed = null;
   listBody().scrollTop = scrolled;
   prepare(list);
-  if (openId) setCurrent(document.getElementById(`e${openId}`));
+  if (openId) setCurrent(rowOf(openId));
   document.dispatchEvent(new CustomEvent("reedbed:list"));
 }
 
@@ -71,14 +75,14 @@ export function prepare(root) {
 }
 
 function unpaint() {
-  for (const id of selected) document.getElementById(`e${id}`)?.removeAttribute("data-selected");
+  for (const id of selected) rowOf(id)?.removeAttribute("data-selected");
   selected.clear();
 }
 
 function selectRange(from, to) {
   unpaint();
-  const down = from.compareDocumentPosition(to) & Node.DOCUMENT_POSITION_FOLLOWING;
-  for (let row = from; row; row = neighbour(row, down ? 1 : -1)) {
+  const way = direction(from, to);
+  for (let row = from; row; row = neighbour(row, way)) {
     row.setAttribute("data-selected", "");
     selected.add(idOf(row));
     if (row === to) break;
@@ -141,8 +145,8 @@ document.addEventListener(
 
 function notePassed(body) {
   const edge = body.getBoundingClientRect().top;
-  let row = passed?.isConnected ? neighbour(passed, 1) : firstRow();
-  while (row && row.getBoundingClientRect().bottom < edge) {
+  let row = passed ? neighbour(passed, 1) : firstRow();
+  while (row && placeOf(row).getBoundingClientRect().bottom < edge) {
     if (row.hasAttribute("data-unread")) pending.push(row);
     passed = row;
     row = neighbour(row, 1);

@@ -3,6 +3,7 @@ import { announce } from "./announce.js";
 import { adjust, adjustUnread } from "./counts.js";
 import { explain, isOffline, send } from "./requests.js";
 import { keepForLater } from "./queue.js";
+import { rowOf } from "./far.js";
 import { forgetUndo } from "./toast.js";
 import { say } from "./words.js";
 
@@ -70,10 +71,6 @@ function showSigns(row) {
   const signs = document.getElementById("row-marks").content;
   const shown = [...signs.children].filter((sign) => row.hasAttribute(`data-${sign.dataset.of}`));
   row.querySelector(".marks").replaceChildren(...shown.map((sign) => sign.cloneNode(true)));
-}
-
-function rowOf(id) {
-  return document.getElementById(`e${id}`);
 }
 
 function buttons(id, what) {

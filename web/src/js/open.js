@@ -1,6 +1,7 @@
 // Opening entries beside the list. The address always tells what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
 import { loadMore } from "./endless.js";
+import { rowOf } from "./far.js";
 import { mark } from "./marks.js";
 import { explain, isOffline, part } from "./requests.js";
 import {
@@ -87,7 +88,7 @@ function present(html) {
   showPane("article");
   const read = article.querySelector(".read");
   if (!read) return;
-  linkNeighbours(document.getElementById(`e${read.dataset.entry}`));
+  linkNeighbours(rowOf(read.dataset.entry));
   document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + read.dataset.title;
   noteOpened(read);
   announce(read.querySelector("h1").textContent);
@@ -143,7 +144,7 @@ function follow() {
   if (new URLSearchParams(search).get("pane") === "nav") return showPane("nav");
   const id = pathname.slice(view.length).match(/^\/entry\/(\d+)$/)?.[1];
   if (!id) return closeArticle();
-  setCurrent(document.getElementById(`e${id}`));
+  setCurrent(rowOf(id));
   return openAddress(href, { push: false, id });
 }
 

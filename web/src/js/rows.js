@@ -1,4 +1,6 @@
 // Walking among rows without ever asking for all of them.
+import { bring, rowsIn, sectionOf } from "./far.js";
+
 export const listBody = () => document.getElementById("list-body");
 export const container = () => document.getElementById("rows");
 
@@ -25,7 +27,7 @@ export function setCurrent(row) {
   row?.setAttribute("data-current", "");
   if (row) linkOf(row).setAttribute("aria-current", "true");
   current = row;
-  rove(row ?? firstRow());
+  rove(row ?? before ?? firstRow());
 }
 
 export function focusedRow() {
@@ -33,22 +35,27 @@ export function focusedRow() {
 }
 
 export function firstRow() {
-  return container()?.querySelector(".row") ?? null;
+  const [first] = sections();
+  return first ? rowsIn(first)[0] : null;
 }
 
 export function lastRow() {
-  const sections = container()?.querySelectorAll(".day-rows") ?? [];
-  return sections[sections.length - 1]?.querySelector(".row:last-child") ?? null;
+  const last = sections().at(-1);
+  return last ? [...rowsIn(last)].at(-1) : null;
+}
+
+export function allRows() {
+  return sections().flatMap((section) => [...rowsIn(section)]);
 }
 
 export function neighbour(row, step) {
   const beside = step > 0 ? row.nextElementSibling : row.previousElementSibling;
   if (beside) return beside;
-  let section = row.closest(".day-rows");
+  let section = sectionOf(row);
   do section = step > 0 ? section.nextElementSibling : section.previousElementSibling;
-  while (section && !section.querySelector(".row"));
-  const rows = section?.querySelectorAll(".row");
-  return rows ? rows[step > 0 ? 0 : rows.length - 1] : null;
+  while (section && !rowsIn(section).length);
+  if (!section) return null;
+  return [...rowsIn(section)].at(step > 0 ? 0 : -1);
 }
 
 export function nextUnread(row, step) {
@@ -57,9 +64,21 @@ export function nextUnread(row, step) {
   return next;
 }
 
+/** Which way leads from one row to another: 1 down, -1 up. */
+export function direction(from, to) {
+  const [start, end] = sectionOf(from) === sectionOf(to) ? [from, to] : [sectionOf(from), sectionOf(to)];
+  return start.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING ? 1 : -1;
+}
+
+/** What stands in the page for this row: itself, or the empty place of its section. */
+export function placeOf(row) {
+  return row.isConnected ? row : sectionOf(row);
+}
+
 /** The one row Tab reaches; the others are reached by arrows and letters. */
 export function rove(row) {
-  if (roving?.isConnected) linkOf(roving).tabIndex = -1;
+  if (roving) linkOf(roving).tabIndex = -1;
+  if (row) bring(row);
   if (row) linkOf(row).tabIndex = 0;
   roving = row;
 }
@@ -68,4 +87,8 @@ export function focusRow(row) {
   rove(row);
   linkOf(row).focus({ preventScroll: true });
   row.scrollIntoView({ block: "nearest" });
+}
+
+function sections() {
+  return [...(container()?.querySelectorAll(".day-rows") ?? [])];
 }
