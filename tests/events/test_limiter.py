@@ -59,6 +59,48 @@ async def test_many_at_once_get_no_more_than_the_burst(limiter: Limiter) -> None
     assert waits.count(0) == 10
 
 
+async def test_a_large_burst_is_counted_to_the_last_one(limiter: Limiter) -> None:
+    allowance = Allowance(100, 0.01)
+
+    waits = [await limiter.wait_for("requests:1", allowance) for _ in range(110)]
+
+    assert waits.count(0) == 100
+    assert all(waits[100:])
+
+
+async def test_who_was_refused_among_many_at_once_stays_refused(limiter: Limiter) -> None:
+    allowance = Allowance(100, 0.01)
+    waits = await asyncio.gather(*(limiter.wait_for("requests:1", allowance) for _ in range(150)))
+
+    assert waits.count(0) == 100
+    assert await limiter.wait_for("requests:1", allowance) > 0
+
+
+async def test_processes_share_a_bucket_though_each_was_lent_a_part(redis_url: str) -> None:
+    client = await connect(redis_url)
+    here, there = RedisLimiter(client, Reach()), RedisLimiter(client, Reach())
+    allowance = Allowance(100, 0.01)
+
+    waits = [await each.wait_for("requests:1", allowance) for _ in range(60) for each in (here, there)]
+
+    assert 100 <= waits.count(0) <= 105
+    await client.aclose()
+
+
+async def test_one_with_plenty_left_is_rarely_asked_about(redis_url: str) -> None:
+    client = await connect(redis_url)
+    limiter = RedisLimiter(client, Reach())
+    before = await client.info("commandstats")
+
+    for _ in range(40):
+        await limiter.wait_for("requests:1", Allowance(1_000, 10))
+
+    asked = await client.info("commandstats")
+    name = "cmdstat_evalsha"
+    assert asked[name]["calls"] - before.get(name, {"calls": 0})["calls"] < 5
+    await client.aclose()
+
+
 async def test_without_redis_each_process_counts_for_itself(free_port: int) -> None:
     client = Redis.from_url(f"redis://127.0.0.1:{free_port}")
     limiter = RedisLimiter(client, Reach())

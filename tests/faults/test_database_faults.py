@@ -1,13 +1,20 @@
 """PostgreSQL stops, dies and stands still under load: answers come soon, and nothing acknowledged is lost."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
+import asyncpg
 import httpx
 import pytest
+from sqlalchemy import text
 
+from reedbed.domain.errors import Unavailable
+from reedbed.store.postgresql import PostgresqlDatabase, open_postgresql
+from reedbed.store.statements import Statement
 from tests.effort import EFFORT
 from tests.processes import wait_for
+from tests.servers import run_apart
 
 from .conftest import Fleet
 from .load import people
@@ -60,6 +67,28 @@ def test_a_slow_statement_is_no_silence(fleet: Fleet) -> None:
     told.assert_only(200, 201)
 
 
+async def test_who_waits_for_a_connection_hears_of_the_silence_too(fleet: Fleet) -> None:
+    """They would wait half a minute for one that is in use, because a busy server is no dead one."""
+    fleet.wait_until_well()
+    db = await open_postgresql(fleet.postgres.url, pool_size=1)
+    asked = [asyncio.create_task(_ask(db)) for _ in range(5)]
+    await asyncio.sleep(0.2)
+    fleet.postgres.freeze()
+    try:
+        started = time.monotonic()
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert time.monotonic() - started < 2 * SOON
+    finally:
+        fleet.postgres.thaw()
+        await db.close()
+    assert [type(answer) for answer in answers] == [Unavailable] * 5
+
+
+async def _ask(db: PostgresqlDatabase) -> None:
+    async with db.read() as tx:
+        await tx.value(Statement(text("SELECT pg_sleep(20)")))
+
+
 def _assert_said_plainly(fleet: Fleet) -> None:
     client = fleet.client
     assert client.get("/healthz").status_code == 200
@@ -84,12 +113,6 @@ def _timed(ask: Callable[[], httpx.Response]) -> httpx.Response:
 
 
 def _hold_lock(fleet: Fleet, statement: str, seconds: float) -> None:
-    import asyncio
-
-    import asyncpg
-
-    from tests.servers import run_apart
-
     async def hold() -> None:
         connection = await asyncpg.connect(fleet.postgres.url)
         async with connection.transaction():

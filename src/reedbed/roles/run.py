@@ -4,8 +4,8 @@ import asyncio
 import gc
 import signal
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import uvicorn
@@ -32,17 +32,23 @@ FIRST_ANSWER_SECONDS = 1
 
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
-    listener = _listen(settings, settings.port) if role != "worker" else None
-    watched = _listen(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
+    listener = _bind(settings, settings.port) if role != "worker" else None
+    watched = _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
+    if listener is not None and role == "serve":
+        _listen(listener, settings)  # who comes while we start waits instead of being refused
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         stop = _stop_event()
         tasks: list[Awaitable[None]] = []
         if listener is not None:
             application = _application(runtime)
+            if role == "web":  # one of many: who is refused here is served by another
+                await application.load()
+                _listen(listener, settings)
             tasks.append(_serve_http(application, runtime, listener, stop))
             tasks.append(_load_the_rest(application, stop))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
+            _listen(watched, settings)
             tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
         if role != "web":
             tasks.append(_work_until(runtime, stop, after=FIRST_ANSWER_SECONDS if listener else 0))
@@ -52,13 +58,24 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         await _until_first_failure(tasks, stop)
 
 
-def _listen(settings: Settings, port: int) -> socket.socket:
+def _bind(settings: Settings, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
+    with _said_plainly(listener, settings, port):
         listener.bind((settings.host, port))
-        listener.listen(BACKLOG)  # who comes while we start waits instead of being refused
+    return listener
+
+
+def _listen(listener: socket.socket, settings: Settings) -> None:
+    with _said_plainly(listener, settings, listener.getsockname()[1]):
+        listener.listen(BACKLOG)
+
+
+@contextmanager
+def _said_plainly(listener: socket.socket, settings: Settings, port: int) -> Generator[None]:
+    try:
+        yield
     except OSError as error:
         listener.close()
         setting = "REEDBED_METRICS_PORT" if port == settings.metrics_port else "--port or REEDBED_PORT"
@@ -66,7 +83,6 @@ def _listen(settings: Settings, port: int) -> socket.socket:
             f"Port {port} on {settings.host} cannot be used: {error.strerror}. "
             f"Stop the program that uses it, or choose another with {setting}."
         ) from error
-    return listener
 
 
 def _stop_event() -> asyncio.Event:

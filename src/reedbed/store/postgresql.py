@@ -12,7 +12,7 @@ from reedbed.store.postgresql_faults import asyncpg, explained
 from reedbed.store.postgresql_pulse import Pulse
 from reedbed.store.statements import POSTGRESQL, Params, Statement
 
-ACQUIRE_TIMEOUT = 5
+CONNECT_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
 VACUUM_TIMEOUT = 3_600
 CLOSE_TIMEOUT = 3
@@ -83,18 +83,20 @@ class PostgresqlDatabase:
     async def _connection(self) -> AsyncGenerator[Any]:
         if self._pulse.silent:
             raise Unavailable("PostgreSQL has fallen silent. Try again in a moment.")
-        async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
-            self._pulse.in_use[connection] = time.monotonic()
-            try:
-                yield connection
-            finally:
-                del self._pulse.in_use[connection]
+        async with self._pulse.patience():
+            connection = await self._pool.acquire()
+        self._pulse.in_use[connection] = time.monotonic()
+        try:
+            yield connection
+        finally:
+            del self._pulse.in_use[connection]
+            await self._pool.release(connection)
 
     async def vacuum(self) -> None:
         """Freed space is used again by what comes; only the end of a table is given back to the disk."""
         with explained():
             # Not through `_connection`: what takes long here is no sign that the server has fallen silent.
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
+            async with self._pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
                 await connection.execute("VACUUM (ANALYZE)", timeout=VACUUM_TIMEOUT)
 
     def pool_use(self) -> PoolUse:
@@ -113,14 +115,14 @@ async def open_postgresql(url: str, *, pool_size: int, must_answer: bool = True)
     settings = {"application_name": "reedbed", "jit": "off", "lock_timeout": "15s"}
 
     async def connect() -> Any:
-        return await asyncpg.connect(url, timeout=ACQUIRE_TIMEOUT, server_settings=settings)
+        return await asyncpg.connect(url, timeout=CONNECT_TIMEOUT, server_settings=settings)
 
     with explained():
         pool: Any = await asyncpg.create_pool(
             url,
             min_size=0,
             max_size=pool_size,
-            timeout=ACQUIRE_TIMEOUT,
+            timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             reset=_keep_as_it_is,
             server_settings=settings,

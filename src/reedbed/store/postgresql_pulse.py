@@ -9,8 +9,8 @@ until one comes.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import structlog
@@ -25,6 +25,8 @@ MOMENT_SECONDS = 0.75
 PATIENCE_SECONDS = 2.0
 STALL_SECONDS = 0.5
 """A second chance, for when it was our own loop that stood still."""
+LONGEST_WAIT_SECONDS = 30.0
+"""For a connection, while the server lives: on a machine with too much to do a late answer beats none."""
 
 
 class Pulse:
@@ -35,6 +37,18 @@ class Pulse:
         self.in_use: dict[Any, float] = {}
         """Connections on which something is in flight, and since when."""
         self.silent = False
+        self._waiting: dict[asyncio.Timeout, float] = {}
+        """Who waits for a connection, and since when."""
+
+    @asynccontextmanager
+    async def patience(self) -> AsyncGenerator[None]:
+        """A wait within ends with `TimeoutError` when it gets too long, or as soon as the server is silent."""
+        async with asyncio.timeout(LONGEST_WAIT_SECONDS) as limit:
+            self._waiting[limit] = time.monotonic()
+            try:
+                yield
+            finally:
+                del self._waiting[limit]
 
     async def stop(self) -> None:
         self._task.cancel()
@@ -53,7 +67,7 @@ class Pulse:
 
     def _something_waits(self) -> bool:
         before = time.monotonic() - MOMENT_SECONDS
-        return any(since < before for since in self.in_use.values())
+        return any(since < before for since in (*self.in_use.values(), *self._waiting.values()))
 
     async def _feel(self) -> None:
         beat = asyncio.create_task(self._beat())
@@ -78,8 +92,12 @@ class Pulse:
 
     def _fall_silent(self) -> None:
         if not self.silent:
-            log.error("postgresql has fallen silent", in_flight=len(self.in_use))
+            log.error("postgresql has fallen silent", in_flight=len(self.in_use), waiting=len(self._waiting))
         self.silent = True
+        now = asyncio.get_running_loop().time()
+        for limit in self._waiting:
+            if not limit.expired():
+                limit.reschedule(now)
         for connection in list(self.in_use):
             with suppress(asyncpg.InterfaceError):  # given back in this very moment
                 connection.terminate()
