@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 START_SECONDS = 120
+LOG_SHOWN = 4_000
 OWNER = {"REEDBED_OWNER_EMAIL": "owner@example.org", "REEDBED_OWNER_PASSWORD": "correct horse battery"}
 COMMAND = str(Path(sys.executable).with_name("reedbed"))
 
@@ -56,7 +57,7 @@ def reedbed(
     program: Sequence[str] = (COMMAND,),
     **settings: str,
 ) -> Iterator[Reedbed]:
-    """Run a role; settings are given without their prefix: `database_url=…`. Its log lies in `cwd`."""
+    """Run a role; settings are given without their prefix: `database_url=…`. A failing test shows its log."""
     command = [*program, role, *(["--port", str(port)] if port else [])]
     with (cwd / f"{role}.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=cwd, env=environment(**settings), stderr=log, text=True)
@@ -65,6 +66,9 @@ def reedbed(
         if port and wait:
             running.wait_until_ready()
         yield running
+    except BaseException:
+        print(f"--- log of {role} ---\n{Path(log.name).read_text()[-LOG_SHOWN:]}")
+        raise
     finally:
         if process.poll() is None:
             running.kill()
@@ -85,7 +89,11 @@ def run_once(*arguments: str, cwd: Path, **settings: str) -> subprocess.Complete
 
 def environment(**settings: str) -> dict[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("REEDBED_")}
-    local = {"REEDBED_ALLOW_NETWORKS": "127.0.0.0/8", "REEDBED_HOST_DELAY": "0", "REEDBED_LOG_LEVEL": "error"}
+    local = {
+        "REEDBED_ALLOW_NETWORKS": "127.0.0.0/8",
+        "REEDBED_HOST_DELAY": "0",
+        "REEDBED_LOG_LEVEL": "warning",
+    }
     return {
         **plain,
         **local,

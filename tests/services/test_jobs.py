@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.errors import Invalid
-from reedbed.domain.times import HOUR
+from reedbed.domain.errors import Invalid, Unavailable
+from reedbed.domain.times import HOUR, SECOND
 from reedbed.services import jobs
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
@@ -73,6 +73,18 @@ async def test_a_fault_is_tried_again_a_refusal_is_not(crawl: Crawl) -> None:
     await _run_next(crawl, refusing)
     rows = await crawl.rows("SELECT state, report FROM jobs")
     assert [tuple(row) for row in rows] == [("failed", '{"error":"This file is no OPML."}')]
+
+
+async def test_a_job_that_met_a_busy_database_runs_again_soon_and_as_its_first_try(crawl: Crawl) -> None:
+    async def meeting_trouble(runtime: Runtime, job: Job) -> Done | Later:
+        raise Unavailable("PostgreSQL does not answer.")
+
+    await jobs.enqueue(crawl.runtime, "work", {})
+    with pytest.raises(Unavailable):
+        await _run_next(crawl, meeting_trouble)
+    crawl.clock.ahead += 5 * SECOND
+    again = await jobs.claim(crawl.runtime, ["work"])
+    assert again is not None and again.attempts == 1
 
 
 async def _run_next(crawl: Crawl, handler: jobs.Handler) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
+from reedbed.domain.errors import Unavailable
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_task
@@ -339,6 +340,16 @@ async def test_an_answer_that_comes_after_its_lease_spoils_nothing(desk: Desk, s
     assert (await desk.ask(entry)).status == "ready"
 
 
+async def test_an_answer_outlives_a_database_that_is_busy(desk: Desk, server: ModelServer) -> None:
+    entry = await desk.entry()
+    await desk.ask(entry)
+    task = await next_task(desk.runtime)
+    assert isinstance(task, Task)
+    await write_task(replace(desk.runtime, db=Stumbling(desk.runtime.db)), task)
+    assert (await desk.ask(entry)).status == "ready"
+    assert server.calls == 1
+
+
 async def test_a_worker_that_stops_gives_its_work_back(desk: Desk, server: ModelServer) -> None:
     await desk.ask(await desk.entry())
     task = await next_task(desk.runtime)
@@ -369,6 +380,20 @@ async def test_state_outlives_a_restart(desk: Desk, server: ModelServer, databas
         assert (await queue_state(crawl.runtime)).breaker == "OPEN"
         assert (await queue_state(crawl.runtime)).size == 2
         assert await _usage(Desk(crawl, desk.user, desk.feed_id)) == before
+
+
+class Stumbling:
+    """A database whose first write fails, as in a deadlock."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._fails = True
+
+    def write(self) -> Any:
+        if self._fails:
+            self._fails = False
+            raise Unavailable("PostgreSQL does not answer.")
+        return self._database.write()
 
 
 async def _drain(runtime: Runtime) -> None:

@@ -8,6 +8,7 @@ import structlog
 
 from reedbed.ai.model import Answer, Trouble
 from reedbed.domain.budget import Usage
+from reedbed.domain.errors import Unavailable
 from reedbed.domain.hints import Hint
 from reedbed.domain.summaries import EXTRACT, LEASE, MOST_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
@@ -20,6 +21,8 @@ from reedbed.store.summary_queue import Queued
 
 log = structlog.get_logger()
 
+PAUSES = (0.1, 1.0, 5.0, 20.0)
+"""Seconds before an answer is noted again."""
 WORKER_DIED = "The worker stopped in the middle of it."
 
 
@@ -54,15 +57,16 @@ async def next_task(runtime: Runtime) -> Task | Nap | Gone:
 
 
 async def write_task(runtime: Runtime, task: Task) -> None:
-    """The model is asked outside any transaction; one write notes the end of it."""
+    """The model is asked outside any transaction; one write notes the end of it.
+
+    An answer has cost time and money, so a database that cannot take it now is asked a few times more.
+    """
     try:
         outcome = await _outcome(task)
     except Exception:
         log.exception("writing broke down", key=task.row.key)
         outcome = Trouble("permanent", "This text could not be worked on.")
-    written = _read(task, outcome)
-    async with runtime.db.write() as tx:
-        told = await _note(tx, runtime, task, outcome, written)
+    told = await _noted(runtime, task, outcome, _read(task, outcome))
     for entry_id, feed_id in told:
         data = {"id": str(entry_id), "ids": [str(entry_id)], task.work.name: True}
         await runtime.bus.publish(Hint("entry_updated", feed_id=feed_id, data=data))
@@ -112,6 +116,18 @@ def _read(task: Task, outcome: Any) -> Any:
         return outcome
     assert task.permit is not None
     return task.work.read(outcome.text, task.permit.model.name)
+
+
+async def _noted(runtime: Runtime, task: Task, outcome: Any, written: Any) -> Told:
+    for pause in PAUSES:
+        try:
+            async with runtime.db.write() as tx:
+                return await _note(tx, runtime, task, outcome, written)
+        except Unavailable as error:
+            log.warning("the database cannot take an answer yet", key=task.row.key, error=error.message)
+            await asyncio.sleep(pause)
+    async with runtime.db.write() as tx:
+        return await _note(tx, runtime, task, outcome, written)
 
 
 async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any) -> Told:

@@ -6,6 +6,7 @@ A handler does its work in short transactions, may be run again after a crash, a
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -25,6 +26,7 @@ log = structlog.get_logger()
 LEASE = 2 * MINUTE
 MOST_ATTEMPTS = 5
 _RETRY = 10 * SECOND
+_AFTER_TROUBLE = 2 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
     try:
         outcome = await handler(runtime, job)
     except Unavailable:
+        await _give_back(runtime, job)
         raise
     except Exception as error:
         await _note_failure(runtime, job, error)
@@ -108,6 +111,12 @@ async def _beat(runtime: Runtime, job: Job) -> None:
                 await jobs.renew(tx, job.id, runtime.name, runtime.now() + LEASE)
         except Unavailable as error:
             log.warning("a job's lease could not be renewed", job=job.id, error=error.message)
+
+
+async def _give_back(runtime: Runtime, job: Job) -> None:
+    """It is no fault of the job. Where even this cannot be noted, it waits until its lease has run out."""
+    with suppress(Unavailable):
+        await _note_outcome(runtime, job, Later(runtime.now() + _AFTER_TROUBLE))
 
 
 async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> None:

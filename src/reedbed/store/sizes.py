@@ -10,8 +10,8 @@ from reedbed.store.statements import Statement
 # Reads every page's head: seconds on a file of gigabytes, in a reader's thread of its own.
 _SQLITE = Statement(
     text(
-        "SELECT s.name, s.tbl_name, SUM(d.pgsize) FROM dbstat AS d JOIN sqlite_schema AS s ON s.name = d.name "
-        "WHERE d.aggregate = 1 GROUP BY s.name, s.tbl_name ORDER BY 3 DESC LIMIT 40"
+        "SELECT s.name, s.tbl_name, SUM(d.pgsize) FROM dbstat AS d JOIN sqlite_schema AS s "
+        "ON s.name = d.name WHERE d.aggregate = 1 GROUP BY s.name, s.tbl_name ORDER BY 3 DESC LIMIT 40"
     )
 )
 _POSTGRESQL = Statement(
