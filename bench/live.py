@@ -19,10 +19,17 @@ PROMISE_SECONDS = 1.0
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="reedbed-live-") as directory:
-        settings = {"api_rate_burst": "100000", "api_rate_per_second": "100000"}
-        with reedbed("serve", port=free_port(), cwd=Path(directory), **settings) as server:
-            asyncio.run(_measure(server.url, server.process.pid))
+    with (
+        tempfile.TemporaryDirectory(prefix="reedbed-live-") as directory,
+        reedbed(
+            "serve",
+            port=free_port(),
+            cwd=Path(directory),
+            api_rate_burst="100000",
+            api_rate_per_second="100000",
+        ) as server,
+    ):
+        asyncio.run(_measure(server.url, server.process.pid))
 
 
 async def _measure(url: str, pid: int) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import feedparser
 from lxml import etree
@@ -148,7 +149,7 @@ def measure_agreement(folder: Path) -> None:
             )
 
 
-def pairs(path: Path) -> Iterator[tuple[str, str, str, ParsedEntry, dict[str, object]]]:
+def pairs(path: Path) -> Iterator[tuple[str, str, str, ParsedEntry, dict[str, Any]]]:
     body = path.read_bytes()
     theirs = feedparser.parse(body, response_headers={"content-location": BASE})["entries"]
     for entry, unbased in zip(theirs, feedparser.parse(body)["entries"], strict=True):
@@ -163,7 +164,7 @@ def pairs(path: Path) -> Iterator[tuple[str, str, str, ParsedEntry, dict[str, ob
             yield field, OURS[field](entry), THEIRS[field](other), entry, other
 
 
-def explain(field: str, ours: str, theirs: str, entry: ParsedEntry, other: dict[str, object]) -> str:
+def explain(field: str, ours: str, theirs: str, entry: ParsedEntry, other: dict[str, Any]) -> str:
     """The known ways in which the two part, each on purpose."""
     if field == "link" and not ours and theirs.endswith(str(other.get("id"))):
         return "feedparser offers an id resolved against the feed's address as the link"
@@ -185,12 +186,12 @@ def plain(markup: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(text)).strip()
 
 
-def their_content(entry: dict[str, object]) -> str:
+def their_content(entry: dict[str, Any]) -> str:
     contents = entry.get("content") or []
     return plain(next((one["value"] for one in contents if one["value"]), "") or entry.get("summary", ""))
 
 
-def their_date(entry: dict[str, object]) -> str:
+def their_date(entry: dict[str, Any]) -> str:
     moment = entry.get("published_parsed") or entry.get("updated_parsed") or entry.get("created_parsed")
     return str(calendar.timegm(moment)) if moment else ""
 
@@ -207,7 +208,7 @@ OURS: dict[str, Callable[[ParsedEntry], str]] = {
     "id": lambda entry: entry.guid or "",
     "content": lambda entry: plain(entry.content),
 }
-THEIRS: dict[str, Callable[[dict[str, object]], str]] = {
+THEIRS: dict[str, Callable[[dict[str, Any]], str]] = {
     "title": lambda entry: plain(str(entry.get("title", ""))),
     "link": lambda entry: str(entry.get("link", "")),
     "date": their_date,

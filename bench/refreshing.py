@@ -27,13 +27,14 @@ UNREAD = {"view": "unread", "limit": "50"}
 
 
 async def main() -> None:
-    with site() as url, tempfile.TemporaryDirectory(prefix="reedbed-refreshing-") as directory:
-        settings = {"allow_networks": "127.0.0.0/8", "host_delay": "0", "api_rate_burst": "1000000"}
-        owner = {name.removeprefix("REEDBED_").lower(): value for name, value in OWNER.items()}
-        with reedbed("serve", port=free_port(), cwd=Path(directory), **settings, **owner) as server:
-            async with _reader(server.url) as reader:
-                await _follow_all(reader, addresses(url))
-                waits = await _waits(reader)
+    with (
+        site() as url,
+        tempfile.TemporaryDirectory(prefix="reedbed-refreshing-") as directory,
+        reedbed("serve", port=free_port(), cwd=Path(directory), api_rate_burst="1000000") as server,
+    ):
+        async with _reader(server.url) as reader:
+            await _follow_all(reader, addresses(url))
+            waits = await _waits(reader)
     _tell(waits)
 
 
