@@ -7,13 +7,13 @@ from reedbed.domain.accounts import User
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.framing import Analysis, AnalysisState, Average, variant_for
-from reedbed.domain.hints import Hint
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.summaries import OPENED
 from reedbed.domain.times import DAY
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.framing_asking import Payer, ask
 from reedbed.services.framing_jobs import ask_feed_later
+from reedbed.services.jobs import wake_jobs
 from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import NO_SUCH
@@ -115,7 +115,7 @@ async def set_wish(runtime: Runtime, user: User, subscription_id: int, *, wished
         if wished:
             await ask_feed_later(tx, followed.feed.id, runtime.now())
         now = await _of_feed(tx, runtime, user, followed)
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
     return now
 
 

@@ -49,8 +49,13 @@ async def enqueue(
 ) -> int:
     async with runtime.db.write() as tx:
         job_id = await jobs.add(tx, kind, payload, now=runtime.now(), user_id=user_id)
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
     return job_id
+
+
+async def wake_jobs(runtime: Runtime) -> None:
+    """A job was added: a worker need not sleep until it looks by itself."""
+    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
 
 
 async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:

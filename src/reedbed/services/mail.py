@@ -9,7 +9,6 @@ from typing import Literal
 import structlog
 
 from reedbed.domain.accounts import User
-from reedbed.domain.hints import Hint
 from reedbed.domain.letters import (
     Letter,
     NotSent,
@@ -19,7 +18,7 @@ from reedbed.domain.letters import (
 )
 from reedbed.domain.limits import Allowance
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, wake_jobs
 from reedbed.services.mail_links import make_link
 from reedbed.services.runtime import Runtime
 from reedbed.store import jobs, mail_links, users
@@ -58,7 +57,7 @@ async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
 
 
 async def wake_post(runtime: Runtime) -> None:
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
 
 
 async def post_letter(runtime: Runtime, job: Job) -> Done | Later:

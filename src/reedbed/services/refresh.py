@@ -68,7 +68,7 @@ async def request_refresh(
 
 async def wake_worker(runtime: Runtime) -> None:
     """Something is due now: a worker need not sleep until it looks by itself."""
-    await runtime.bus.publish(Hint("wake"))
+    await runtime.bus.publish(Hint("wake", data={"for": "feeds"}))
 
 
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:

@@ -9,6 +9,7 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.times import SECOND
 from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_task
 from reedbed.services.runtime import Runtime
+from reedbed.worker.waking import nap, waking
 
 log = structlog.get_logger()
 
@@ -20,18 +21,14 @@ AFTER_TROUBLE = 2.0
 
 async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Until told to stop; then finish the calls in flight within `grace` seconds and give the others back."""
-    wake = asyncio.Event()
     running: dict[asyncio.Task[None], Task] = {}
-    ears = [asyncio.create_task(_hear(runtime, wake)), asyncio.create_task(_wake_at(stop, wake))]
     try:
-        while not stop.is_set():
-            wake.clear()
-            nap = LONGEST_NAP if len(running) >= AT_ONCE else await _look(runtime, running, wake)
-            await _sleep(wake, nap)
+        async with waking(runtime, stop, "wake", "resync", work="ai") as wake:
+            while not stop.is_set():
+                wake.clear()
+                is_full = len(running) >= AT_ONCE
+                await nap(wake, LONGEST_NAP if is_full else await _look(runtime, running, wake))
     finally:
-        for ear in ears:
-            ear.cancel()
-        await asyncio.gather(*ears, return_exceptions=True)
         await _finish(runtime, running, grace)
 
 
@@ -73,21 +70,3 @@ async def _finish(runtime: Runtime, running: dict[asyncio.Task[None], Task], gra
     for given in left.values():
         with suppress(Unavailable):
             await give_back(runtime, given)
-
-
-async def _hear(runtime: Runtime, wake: asyncio.Event) -> None:
-    with runtime.bus.listen() as listener:
-        async for hint in listener:
-            if hint.topic in ("wake", "resync"):
-                wake.set()
-
-
-async def _wake_at(stop: asyncio.Event, wake: asyncio.Event) -> None:
-    await stop.wait()
-    wake.set()
-
-
-async def _sleep(wake: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await wake.wait()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import structlog
 
@@ -18,6 +17,7 @@ from reedbed.services.retention import clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.story_grouping import StoryGrouper
 from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
+from reedbed.worker.waking import nap
 
 log = structlog.get_logger()
 
@@ -67,7 +67,10 @@ async def _every(
     name: str,
     work: Callable[[], Awaitable[None]],
 ) -> None:
-    while not await _stopped_within(stop, seconds):
+    while True:
+        await nap(stop, seconds)
+        if stop.is_set():
+            return
         try:
             await while_alone(runtime, name, work)
         except Unavailable as error:
@@ -117,10 +120,3 @@ async def _due_mailboxes(runtime: Runtime) -> None:
 async def _new_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
     if together := await grouper.group_new(runtime):
         log.info("stories grew", entries=together)
-
-
-async def _stopped_within(stop: asyncio.Event, seconds: float) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    return stop.is_set()

@@ -1,8 +1,7 @@
 """The fetch loop: takes due feeds in hand, keeps so many in flight, sleeps until the next is due."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import structlog
 
@@ -14,6 +13,7 @@ from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh import note_breakdown, refresh_feed
 from reedbed.services.runtime import Runtime
 from reedbed.worker.lanes import Lanes
+from reedbed.worker.waking import nap, waking
 
 log = structlog.get_logger()
 
@@ -28,14 +28,14 @@ MOST_IN_LANES = 2_000
 async def fetch_due_feeds(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Until told to stop; then finish what is in flight within `grace` seconds and put the rest back."""
     async with OutcomeWriter(runtime) as writer:
-        loop = FetchLoop(runtime, writer)
-        async with _waking(runtime, loop.wake):
+        async with waking(runtime, stop, "wake", "resync", work="feeds") as wake:
+            loop = FetchLoop(runtime, writer, wake)
             await loop.run(stop)
         await loop.finish(grace)
 
 
 class FetchLoop:
-    def __init__(self, runtime: Runtime, writer: OutcomeWriter) -> None:
+    def __init__(self, runtime: Runtime, writer: OutcomeWriter, wake: asyncio.Event) -> None:
         self._runtime = runtime
         self._writer = writer
         self._most = runtime.fetching.concurrency
@@ -44,22 +44,17 @@ class FetchLoop:
         self._in_hand: dict[asyncio.Task[None], DueFeed] = {}
         self._fetching: set[int] = set()
         self._more_due = True
-        self.wake = asyncio.Event()
+        self._wake = wake
 
     async def run(self, stop: asyncio.Event) -> None:
-        stopping = asyncio.create_task(stop.wait())
-        stopping.add_done_callback(lambda _: self.wake.set())
-        try:
-            while not stop.is_set():
-                self.wake.clear()
-                try:
-                    nap = await self._take_more()
-                except Unavailable as error:
-                    log.warning("the crawl waits for the database", error=error.message)
-                    nap = AFTER_TROUBLE
-                await self._sleep(nap)
-        finally:
-            stopping.cancel()
+        while not stop.is_set():
+            self._wake.clear()
+            try:
+                seconds = await self._take_more()
+            except Unavailable as error:
+                log.warning("the crawl waits for the database", error=error.message)
+                seconds = AFTER_TROUBLE
+            await nap(self._wake, seconds)
 
     async def finish(self, grace: float) -> None:
         put_back = [due.id for due in self._in_hand.values() if due.id not in self._fetching]
@@ -116,7 +111,7 @@ class FetchLoop:
         due = self._in_hand.pop(task)
         self._fetching.discard(due.id)
         if self._more_due and len(self._in_hand) - self._lanes.waiting <= self._most:
-            self.wake.set()
+            self._wake.set()
 
     async def _until_next_due(self) -> float:
         at = await crawl.next_due(self._runtime)
@@ -124,31 +119,8 @@ class FetchLoop:
             return LONGEST_NAP
         return min(max((at - self._runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
 
-    async def _sleep(self, seconds: float | None) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.wake.wait()
-
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _waking(runtime: Runtime, wake: asyncio.Event) -> AsyncGenerator[None]:
-    """Within, every hint that something is due sets `wake`."""
-
-    async def hear() -> None:
-        with runtime.bus.listen() as listener:
-            async for hint in listener:
-                if hint.topic in ("wake", "resync"):
-                    wake.set()
-
-    hearing = asyncio.create_task(hear())
-    try:
-        yield
-    finally:
-        hearing.cancel()
-        await asyncio.gather(hearing, return_exceptions=True)

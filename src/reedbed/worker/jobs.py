@@ -1,7 +1,6 @@
 """The job loop: a few jobs side by side, looked for often and at once when a hint says so."""
 
 import asyncio
-from contextlib import suppress
 
 import structlog
 
@@ -10,6 +9,7 @@ from reedbed.services import jobs
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
+from reedbed.worker.waking import nap, waking
 
 log = structlog.get_logger()
 
@@ -19,22 +19,33 @@ LOOK_SECONDS = 1.0
 
 async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     running: set[asyncio.Task[None]] = set()
-    while not stop.is_set():
-        try:
-            job = await jobs.claim(runtime, list(HANDLERS)) if len(running) < AT_ONCE else None
-        except Unavailable as error:
-            log.warning("jobs wait for the database", error=error.message)
-            job = None
-        if job is None:
-            await _nap(stop)
-            continue
-        task = asyncio.create_task(_run(runtime, job))
-        running.add(task)
-        task.add_done_callback(running.discard)
+    async with waking(runtime, stop, "wake", "resync", work="jobs") as wake:
+
+        def done(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            wake.set()
+
+        while not stop.is_set():
+            wake.clear()
+            job = await _claim(runtime) if len(running) < AT_ONCE else None
+            if job is None:
+                await nap(wake, LOOK_SECONDS)
+                continue
+            task = asyncio.create_task(_run(runtime, job))
+            running.add(task)
+            task.add_done_callback(done)
     if running:
         await asyncio.wait(running, timeout=grace)
     for task in list(running):
         task.cancel()
+
+
+async def _claim(runtime: Runtime) -> Job | None:
+    try:
+        return await jobs.claim(runtime, list(HANDLERS))
+    except Unavailable as error:
+        log.warning("jobs wait for the database", error=error.message)
+        return None
 
 
 async def _run(runtime: Runtime, job: Job) -> None:
@@ -44,9 +55,3 @@ async def _run(runtime: Runtime, job: Job) -> None:
         log.warning("a job waits for the database", job=job.id, error=error.message)
     except Exception:
         log.exception("a job could not be noted", job=job.id, kind=job.kind)
-
-
-async def _nap(stop: asyncio.Event) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LOOK_SECONDS):
-            await stop.wait()

@@ -1,12 +1,12 @@
 """The mail server of newsletters, for as long as a port is set."""
 
 import asyncio
-from contextlib import suppress
 
 import structlog
 
 from reedbed.services.mail_desk import open_door
 from reedbed.services.runtime import Runtime
+from reedbed.worker.waking import nap
 
 log = structlog.get_logger()
 
@@ -21,9 +21,7 @@ async def take_mail(runtime: Runtime, stop: asyncio.Event) -> None:
             server = await open_door(runtime, door)
         except OSError as error:
             log.error("mail cannot be taken here", host=door.host, port=door.port, error=str(error))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(BIND_AGAIN_SECONDS):
-                    await stop.wait()
+            await nap(stop, BIND_AGAIN_SECONDS)
             continue
         log.info("taking mail", protocol=door.protocol, host=door.host, port=door.port)
         try:

@@ -1,31 +1,40 @@
-"""Naps that a hint ends."""
+"""Naps that a hint ends, or the end of the work."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Container
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from reedbed.services.runtime import Runtime
 
 
 @asynccontextmanager
-async def waking(runtime: Runtime, wake: asyncio.Event, topics: Container[str]) -> AsyncGenerator[None]:
-    """Within, every hint of these topics sets `wake`."""
+async def waking(
+    runtime: Runtime, stop: asyncio.Event, *topics: str, work: str | None = None
+) -> AsyncGenerator[asyncio.Event]:
+    """An event that is set by every hint of these topics, unless it is for other work, and by `stop`."""
+    wake = asyncio.Event()
 
     async def hear() -> None:
         with runtime.bus.listen() as listener:
             async for hint in listener:
-                if hint.topic in topics:
+                if hint.topic in topics and hint.data.get("for", work) == work:
                     wake.set()
 
-    hearing = asyncio.create_task(hear())
+    async def end() -> None:
+        await stop.wait()
+        wake.set()
+
+    ears = [asyncio.create_task(hear()), asyncio.create_task(end())]
     try:
-        yield
+        yield wake
     finally:
-        hearing.cancel()
-        await asyncio.gather(hearing, return_exceptions=True)
+        for ear in ears:
+            ear.cancel()
+        await asyncio.gather(*ears, return_exceptions=True)
 
 
 async def nap(wake: asyncio.Event, seconds: float | None) -> None:
+    """Sleep until `wake` is set; at the longest so many seconds, None: without end."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wake.wait()

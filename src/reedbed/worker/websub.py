@@ -24,8 +24,7 @@ async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
     """Broken off anywhere it loses nothing: what was sent waits in the database until it is written."""
     if runtime.hubs.off is not None:
         return
-    wake = asyncio.Event()
-    async with OutcomeWriter(runtime) as writer, waking(runtime, wake, ("hub_news", "resync")):
+    async with OutcomeWriter(runtime) as writer, waking(runtime, stop, "hub_news", "resync") as wake:
         while not stop.is_set():
             wake.clear()
             await nap(wake, await _read_some(runtime, writer))
@@ -33,8 +32,7 @@ async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def ask_hubs(runtime: Runtime, stop: asyncio.Event) -> None:
     """One process for all; at once when a check has found a new hub."""
-    wake = asyncio.Event()
-    async with waking(runtime, wake, ("hub_found",)):
+    async with waking(runtime, stop, "hub_found") as wake:
         while not stop.is_set():
             wake.clear()
             await _tend(runtime)
