@@ -1,6 +1,5 @@
 """The doors of digests and of the operator's view of the model."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import feedparser
@@ -14,10 +13,10 @@ from reedbed.services.digests import JOB_KIND
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
-from reedbed.store import ai_state, users
+from reedbed.store import ai_state
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
-from tests.services.writing import STORY, Desk
+from tests.services.writing import STORY, Desk, new_desk
 
 HTMX = {"HX-Request": "true"}
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
@@ -29,12 +28,8 @@ async def reader(signed_in: SignIn) -> Client:
 
 
 @pytest.fixture
-async def desk(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Desk]:
-    feed_id = await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
-    async with runtime.db.read() as tx:
-        user = await users.by_id(tx, reader.user_id)
-    assert user is not None
-    yield Desk(crawl, user, feed_id)
+async def desk(reader: Client, crawl: Crawl) -> Desk:
+    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_digest_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:

@@ -1,7 +1,5 @@
 """The doors of questions."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.services.job_kinds import HANDLERS
@@ -9,10 +7,9 @@ from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search
-from reedbed.store import users
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
-from tests.services.writing import Desk
+from tests.services.writing import Desk, new_desk
 
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
 HTMX = {"HX-Request": "true"}
@@ -25,12 +22,8 @@ async def reader(signed_in: SignIn) -> Client:
 
 
 @pytest.fixture
-async def desk(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Desk]:
-    feed_id = await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
-    async with runtime.db.read() as tx:
-        user = await users.by_id(tx, reader.user_id)
-    assert user is not None
-    yield Desk(crawl, user, feed_id)
+async def desk(reader: Client, crawl: Crawl) -> Desk:
+    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_question_is_pending_first_and_answered_later(reader: Client, desk: Desk) -> None:

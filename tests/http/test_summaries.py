@@ -8,7 +8,7 @@ from reedbed.services.search_upkeep import mend_search
 from reedbed.store import users
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
-from tests.services.writing import STORY, Desk
+from tests.services.writing import STORY, Desk, new_desk
 
 HTMX = {"HX-Request": "true"}
 
@@ -19,9 +19,8 @@ async def reader(signed_in: SignIn) -> Client:
 
 
 @pytest.fixture
-async def desk(reader: Client, crawl: Crawl, runtime: Runtime) -> Desk:
-    feed_id = await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
-    return Desk(crawl, await _user(runtime, reader.user_id), feed_id)
+async def desk(reader: Client, crawl: Crawl) -> Desk:
+    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_summary_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:

@@ -1,12 +1,11 @@
 """Which new entries are summarised by themselves, and which texts are sent to nobody."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from reedbed.domain.digests import Scope
+from reedbed.domain.cited import Scope
 from reedbed.domain.errors import Invalid
 from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.digests import JOB_KIND as DIGEST
@@ -20,34 +19,8 @@ from reedbed.services.search_upkeep import mend_search
 from reedbed.services.subscriptions import Change, change_subscription
 from reedbed.services.summaries import one_lines
 from reedbed.store import users
-from tests.crawling import crawl_on
 from tests.modelserver import ModelServer
-from tests.services.writing import STORY, Desk, new_desk
-
-HERON = (
-    "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
-)
-
-
-@pytest.fixture
-async def desk(database_url: str) -> AsyncIterator[Desk]:
-    async with crawl_on(database_url) as crawl:
-        yield await new_desk(crawl)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def modelled(desk: Desk, server: ModelServer) -> AsyncIterator[Desk]:
-    desk.use(server)
-    await desk.opt_in()
-    yield desk
-    assert desk.runtime.ai.model is not None
-    await desk.runtime.ai.model.close()
+from tests.services.writing import HERON, STORY, Desk
 
 
 async def test_a_feed_is_summarised_though_the_rest_is_not(desk: Desk) -> None:

@@ -1,57 +1,27 @@
 """Digests: what they tell, how they are asked for, and how they fail."""
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.digests import Digest, Scope
+from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Digest
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.times import DAY, HOUR, MINUTE
-from reedbed.services import model_calls
 from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digest_schedules import ask_due_digests, set_schedule
 from reedbed.services.digests import JOB_KIND, ask_digest, get_digest
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
-from tests.crawling import crawl_on
 from tests.modelserver import ModelServer, Reply
-from tests.services.writing import STORY, Desk, new_desk
+from tests.services.writing import BREAD, HERON, STORY, Desk
 
 EVERYTHING = Scope()
-HERON = (
-    "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
-)
-BREAD = (
-    "A baker in the upper town sells bread made of barley again. It was the food of sailors for centuries."
-)
 SNOW = (
     "Heavy snow closed the mountain pass for the whole of Sunday. Two hundred lorries waited in the valley."
 )
-
-
-@pytest.fixture
-async def desk(database_url: str) -> AsyncIterator[Desk]:
-    async with crawl_on(database_url) as crawl:
-        yield await new_desk(crawl)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def modelled(desk: Desk, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    desk.use(server)
-    await desk.opt_in()
-    monkeypatch.setattr(model_calls, "TRY_AGAIN_SECONDS", 0.01)
-    yield desk
-    assert desk.runtime.ai.model is not None
-    await desk.runtime.ai.model.close()
 
 
 async def test_ten_reports_of_one_event_are_one_item(desk: Desk) -> None:

@@ -1,7 +1,5 @@
 """Summaries without a model: asked for by reading, written by a worker, shared by equal texts."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.errors import NotFound
@@ -9,14 +7,7 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.status import queue_state
 from reedbed.services.summaries import ask_in_background, one_lines_for
-from tests.crawling import crawl_on
 from tests.services.writing import STORY, Desk, new_desk
-
-
-@pytest.fixture
-async def desk(database_url: str) -> AsyncIterator[Desk]:
-    async with crawl_on(database_url) as crawl:
-        yield await new_desk(crawl)
 
 
 async def test_opening_an_entry_queues_its_summary_and_a_worker_writes_it(desk: Desk) -> None:

@@ -21,12 +21,6 @@ from tests.services.writing import STORY, Desk, new_desk
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
 async def desk(database_url: str, server: ModelServer) -> AsyncIterator[Desk]:
     async with crawl_on(database_url) as crawl:
         desk = await new_desk(crawl)

@@ -20,6 +20,12 @@ STORY = (
     "The repair costs eighteen million, and two thirds of it come from the reserve of the town. "
     "A smaller plan was rejected because it would have closed the bridge twice."
 )
+HERON = (
+    "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
+)
+BREAD = (
+    "A baker in the upper town sells bread made of barley again. It was the food of sailors for centuries."
+)
 
 
 class Desk:
@@ -97,10 +103,11 @@ async def opted_in(runtime: Runtime, user: User) -> User:
     return changed
 
 
-async def new_desk(crawl: Crawl) -> Desk:
-    user_id = await crawl.person()
-    feed_id = await crawl.follow(f"http://127.0.0.1:9/{user_id}.xml", user_id=user_id)
+async def new_desk(crawl: Crawl, user_id: int | None = None) -> Desk:
+    """The desk of this user, or of a new one."""
+    owner = user_id or await crawl.person()
+    feed_id = await crawl.follow(f"http://127.0.0.1:9/{owner}.xml", user_id=owner)
     async with crawl.runtime.db.read() as tx:
-        user = await users.by_id(tx, user_id)
+        user = await users.by_id(tx, owner)
     assert user is not None
     return Desk(crawl, user, feed_id)

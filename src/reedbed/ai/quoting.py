@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from reedbed.ai.answers import bounded
 from reedbed.ai.sentences import sentences
-from reedbed.domain.questions import Claim, Passage, coverage, padded
+from reedbed.domain.cited import Sentence
+from reedbed.domain.questions import Passage, coverage, padded
 
 MOST_QUOTES = 5
 MOST_SOURCES = 10
@@ -26,17 +27,17 @@ class _Quote:
     words: str
 
 
-def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Claim, ...]:
+def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Sentence, ...]:
     """The best sentences, each once with all the entries that hold it; none where nothing fits."""
     found = [one for passage in passages for one in _fitting(worth, passage)]
-    claims: dict[str, Claim] = {}
+    claims: dict[str, Sentence] = {}
     for one in sorted(found, key=lambda one: -one.score):
         known = claims.get(one.words)
         if known is not None:
             claims[one.words] = _seen_again(known, one.passage.entry_id)
         elif len(claims) < MOST_QUOTES:
             text = bounded(one.text, LONGEST_QUOTE)
-            claims[one.words] = Claim(text, (one.passage.entry_id,), one.passage.language)
+            claims[one.words] = Sentence(text, (one.passage.entry_id,), one.passage.language)
     return tuple(claims.values())
 
 
@@ -66,6 +67,6 @@ def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
             yield _Quote(text, alone + together / 2 - number / 1_000, passage, words)
 
 
-def _seen_again(claim: Claim, entry_id: int) -> Claim:
+def _seen_again(claim: Sentence, entry_id: int) -> Sentence:
     ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MOST_SOURCES]
-    return Claim(claim.text, ids, claim.language)
+    return Sentence(claim.text, ids, claim.language)

@@ -16,7 +16,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.keysets import before_of, cursor_after
+from reedbed.http.keysets import before_of, newest_first
 from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
@@ -65,9 +65,7 @@ async def list_bookmarks(
         found = await bookmarks.newest(
             tx, caller.user_id, before=before, limit=size + 1, search=wanted, entry_id=entry_id
         )
-    shown = found[:size]
-    following = cursor_after(shown[-1].id, view) if len(found) > size else None
-    return json_response({"items": [bookmark_row_json(row) for row in shown], "next_cursor": following})
+    return newest_first(found, size, view, bookmark_row_json)
 
 
 @router.post(

@@ -6,16 +6,25 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
+from reedbed.api.cited_json import (
+    ScopeBody,
+    ScopeOut,
+    SentenceOut,
+    SourceOut,
+    scope_json,
+    scope_of,
+    sentence_json,
+    source_json,
+)
 from reedbed.domain.digest_letters import digest_markdown
-from reedbed.domain.digests import Digest, Paragraph, Scope, Source
+from reedbed.domain.digests import Digest, Paragraph
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.paging import page_limit
 from reedbed.domain.summaries import EXTRACT
-from reedbed.domain.texts import storable
 from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.keysets import before_of, cursor_after
+from reedbed.http.ids import IdPath
+from reedbed.http.json import json_response, moment
+from reedbed.http.keysets import before_of, newest_first
 from reedbed.services.digest_schedules import end_schedule, set_schedule
 from reedbed.services.digests import ask_digest, delete_digest, get_digest
 from reedbed.services.preferences import preferences_of
@@ -26,14 +35,6 @@ router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
 _LIST = "digests"
-
-
-class ScopeBody(BaseModel):
-    """Nothing set: everything you follow."""
-
-    folder_id: JsonId | None = None
-    tag: str | None = Field(default=None, max_length=200)
-    q: str | None = Field(default=None, max_length=500, description="A search.")
 
 
 class DigestBody(ScopeBody):
@@ -48,24 +49,12 @@ class ScheduleBody(ScopeBody):
     mail: bool = False
 
 
-class SentenceOut(BaseModel):
-    text: str
-    entry_ids: list[str]
-
-
 class ParagraphOut(BaseModel):
     heading: str
     sentences: list[SentenceOut]
 
 
-class SourceOut(BaseModel):
-    entry_id: str
-    title: str
-    feed_title: str
-    at: str
-
-
-class DigestOut(BaseModel):
+class DigestOut(ScopeOut):
     id: str
     status: str = Field(description="pending, ready or failed")
     error: str | None
@@ -75,9 +64,6 @@ class DigestOut(BaseModel):
     feeds: int
     items: int = Field(description="Events told of; several entries about one are one.")
     dropped: int = Field(description="Sentences left out because no entry supported them.")
-    folder_id: str | None
-    tag: str | None
-    q: str | None
     since: str
     until: str
     created_at: str
@@ -91,14 +77,11 @@ class DigestList(BaseModel):
     next_cursor: str | None
 
 
-class ScheduleOut(BaseModel):
+class ScheduleOut(ScopeOut):
     time: str
     time_zone: str
     mail: bool
     next_at: str
-    folder_id: str | None
-    tag: str | None
-    q: str | None
 
 
 @router.get("", summary="Your digests, newest first", responses={200: {"model": DigestList}})
@@ -111,9 +94,7 @@ async def list_all(
     size, before = page_limit(limit), before_of(cursor, _LIST)
     async with runtime.db.read() as tx:
         found = await digests.newest(tx, caller.user_id, limit=size + 1, before=before)
-    last = found[size - 1].id if len(found) > size else None
-    items = [_digest(one) for one in found[:size]]
-    return json_response({"items": items, "next_cursor": cursor_after(last, _LIST)})
+    return newest_first(found, size, _LIST, _digest)
 
 
 @router.post(
@@ -128,7 +109,7 @@ async def list_all(
 )
 async def ask(runtime: RuntimeOf, caller: CallerOf, body: DigestBody | None = None) -> Response:
     wanted = body or DigestBody()
-    made = await ask_digest(runtime, caller.user, _scope(wanted), since_last=wanted.since == "last")
+    made = await ask_digest(runtime, caller.user, scope_of(wanted), since_last=wanted.since == "last")
     return json_response(_digest(made), 202)
 
 
@@ -151,7 +132,7 @@ async def plan(runtime: RuntimeOf, caller: CallerOf, body: ScheduleBody) -> Resp
         caller.user,
         minute=int(clock[1]) * 60 + int(clock[2]),
         zone=body.time_zone or preferences_of(caller.user).time_zone or "UTC",
-        scope=_scope(body),
+        scope=scope_of(body),
         mail=body.mail,
     )
     return json_response(_schedule(planned))
@@ -186,11 +167,6 @@ async def delete(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Res
     return Response(status_code=204)
 
 
-def _scope(body: ScopeBody) -> Scope:
-    tag, q = (storable(text).strip() or None if text else None for text in (body.tag, body.q))
-    return Scope(body.folder_id, tag, q)
-
-
 def _digest(digest: Digest) -> dict[str, Any]:
     text = digest.text
     return {
@@ -203,34 +179,18 @@ def _digest(digest: Digest) -> dict[str, Any]:
         "feeds": text.feeds,
         "items": text.items,
         "dropped": text.dropped,
-        **_about(digest.scope),
+        **scope_json(digest.scope),
         "since": moment(digest.since),
         "until": moment(digest.until),
         "created_at": moment(digest.created_at),
         "finished_at": moment(digest.finished_at),
         "paragraphs": [_paragraph(one) for one in text.paragraphs],
-        "sources": [_source(one) for one in text.sources],
+        "sources": [source_json(one) for one in text.sources],
     }
-
-
-def _about(scope: Scope) -> dict[str, str | None]:
-    return {"folder_id": text_id(scope.folder_id), "tag": scope.tag, "q": scope.q}
 
 
 def _paragraph(paragraph: Paragraph) -> dict[str, Any]:
-    sentences = [
-        {"text": one.text, "entry_ids": list(map(str, one.entry_ids))} for one in paragraph.sentences
-    ]
-    return {"heading": paragraph.heading, "sentences": sentences}
-
-
-def _source(source: Source) -> dict[str, Any]:
-    return {
-        "entry_id": str(source.entry_id),
-        "title": source.title,
-        "feed_title": source.feed,
-        "at": moment(source.at),
-    }
+    return {"heading": paragraph.heading, "sentences": [sentence_json(one) for one in paragraph.sentences]}
 
 
 def _schedule(planned: Schedule) -> dict[str, Any]:
@@ -239,5 +199,5 @@ def _schedule(planned: Schedule) -> dict[str, Any]:
         "time_zone": planned.zone,
         "mail": planned.mail,
         "next_at": moment(planned.next_at),
-        **_about(planned.scope),
+        **scope_json(planned.scope),
     }

@@ -15,7 +15,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.keysets import before_of, cursor_after
+from reedbed.http.keysets import before_of, newest_first
 from reedbed.services.highlights import (
     change_note,
     create_highlight,
@@ -75,9 +75,7 @@ async def list_highlights(
     size, before = page_limit(limit), before_of(cursor, view)
     async with runtime.db.read() as tx:
         found = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, entry_id=entry_id)
-    shown = found[:size]
-    following = cursor_after(shown[-1].id, view) if len(found) > size else None
-    return json_response({"items": [highlight_json(one) for one in shown], "next_cursor": following})
+    return newest_first(found, size, view, highlight_json)
 
 
 @router.post("", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightOut}})

@@ -11,7 +11,7 @@ from reedbed.domain.webhooks import CHOOSABLE, Delivery, Webhook, read_events
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
-from reedbed.http.keysets import before_of, cursor_after
+from reedbed.http.keysets import before_of, newest_first
 from reedbed.services.webhooks import (
     Changes,
     change_webhook,
@@ -147,9 +147,7 @@ async def deliveries(
     name = f"webhook {webhook_id}"
     size, before = page_limit(limit), before_of(cursor, name)
     found = await list_deliveries(runtime, caller.user_id, webhook_id, limit=size + 1, before=before)
-    last = found[size - 1].id if len(found) > size else None
-    items = [delivery_json(one) for one in found[:size]]
-    return json_response({"items": items, "next_cursor": cursor_after(last, name)})
+    return newest_first(found, size, name, delivery_json)
 
 
 @router.delete("/{webhook_id}", status_code=204, summary="Delete it, with its log")

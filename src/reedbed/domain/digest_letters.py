@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from html import escape
 
-from reedbed.domain.digests import Digest, Sentence
+from reedbed.domain.cited import Sentence
+from reedbed.domain.digests import Digest
 from reedbed.domain.letters import Letter
 from reedbed.domain.times import to_datetime
 

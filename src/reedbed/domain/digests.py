@@ -5,11 +5,11 @@ model, each item is told by a line of its own report, under the name of its fold
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
-from typing import Literal
 
+from reedbed.domain.cited import Scope, Sentence, Source, Status
 from reedbed.domain.stories import settle
 from reedbed.domain.story_index import Headline, StoryIndex
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
@@ -25,17 +25,6 @@ LONGEST_SPAN = 7 * DAY
 NO_ENTRIES = "No articles found from the last 24 hours"
 UNAVAILABLE = "AI service is temporarily unavailable"
 FAILED = "Failed to generate summary. Please try again later."
-
-Status = Literal["pending", "ready", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a digest is about; nothing set: everything."""
-
-    folder_id: int | None = None
-    tag: str | None = None
-    q: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +44,9 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    text: str
-    entry_ids: tuple[int, ...]
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Paragraph:
     heading: str
     sentences: tuple[Sentence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    entry_id: int
-    title: str
-    feed: str
-    at: Instant
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +101,6 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
         for heading, inside in sections
     ]
     return tuple(paragraphs)
-
-
-def sources_of(paragraphs: Iterable[Paragraph], materials: Iterable[Material]) -> tuple[Source, ...]:
-    """The cited entries in the order in which the text names them."""
-    known = {one.entry_id: one for one in materials}
-    cited = dict.fromkeys(
-        entry_id
-        for paragraph in paragraphs
-        for sentence in paragraph.sentences
-        for entry_id in sentence.entry_ids
-        if entry_id in known
-    )
-    found = (known[entry_id] for entry_id in cited)
-    return tuple(Source(one.entry_id, one.title, one.feed, one.at, one.language) for one in found)
 
 
 def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:

@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal
 
-from reedbed.domain.digests import Scope, Source
+from reedbed.domain.cited import Scope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folding import index_text, is_cjk
 from reedbed.domain.texts import shown_line
@@ -24,8 +23,6 @@ KEPT = 500
 
 FAILED = "The question could not be answered. Ask again later."
 
-Status = Literal["pending", "ready", "failed"]
-
 _SHORTEST_STEM = 4
 _QUESTION_WORDS = """
 tell told write writes written wrote report reports reported mean means happened happen happens whom whose
@@ -39,18 +36,10 @@ _ASKING = frozenset(_QUESTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    text: str
-    entry_ids: tuple[int, ...]
-    """Never empty."""
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerText:
     """Without claims: the entries do not tell."""
 
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[Sentence, ...] = ()
     sources: tuple[Source, ...] = ()
     read: int = 0
     """Entries that were read for it."""
@@ -141,14 +130,6 @@ def contains(folded: str, word: str) -> bool:
 def padded(text: str) -> str:
     """Folded, with a blank on each side of every word."""
     return f" {' '.join(index_text(text).split())} "
-
-
-def sources_of(claims: Iterable[Claim], passages: Iterable[Passage]) -> tuple[Source, ...]:
-    """The cited entries in the order in which the claims name them."""
-    known = {one.entry_id: one for one in passages}
-    cited = dict.fromkeys(id_ for claim in claims for id_ in claim.entry_ids)
-    found = (known[id_] for id_ in cited)
-    return tuple(Source(one.entry_id, one.title, one.feed, one.at, one.language) for one in found)
 
 
 def _score(passage: Passage, worth: Mapping[str, float]) -> float:

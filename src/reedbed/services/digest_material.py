@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reedbed.domain.budget import Usage
-from reedbed.domain.digests import MOST_ENTRIES, Material, Scope
+from reedbed.domain.cited import Scope
+from reedbed.domain.digests import MOST_ENTRIES, Material
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.shelf import ShelfFeed

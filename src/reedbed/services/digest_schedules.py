@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from reedbed.domain.accounts import User
-from reedbed.domain.digests import Scope, next_time
+from reedbed.domain.cited import Scope
+from reedbed.domain.digests import next_time
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.services.digests import ask_digest
 from reedbed.services.runtime import Runtime

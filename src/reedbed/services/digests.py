@@ -11,6 +11,7 @@ from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
 from reedbed.domain.budget import is_spent
+from reedbed.domain.cited import Scope, Sentence, sources_of
 from reedbed.domain.digests import (
     FAILED,
     LONGEST_SPAN,
@@ -22,20 +23,16 @@ from reedbed.domain.digests import (
     Item,
     Material,
     Paragraph,
-    Scope,
-    Sentence,
     compose,
     group,
-    sources_of,
 )
 from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
-from reedbed.domain.hints import Hint
 from reedbed.domain.pushes import digest_note
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.webhooks import Event
 from reedbed.services.digest_letters import send_digest
 from reedbed.services.digest_material import find_entries, gather
-from reedbed.services.jobs import Done, Later, note_progress
+from reedbed.services.jobs import Done, Later, note_progress, wake_jobs
 from reedbed.services.model_calls import ask_model
 from reedbed.services.preferences import preferences_of
 from reedbed.services.pushes import leave_note
@@ -71,7 +68,7 @@ async def ask_digest(
         await jobs.add(tx, JOB_KIND, {"digest_id": digest_id, "mail": mail}, now=now, user_id=user.id)
         made = await digests.get(tx, user.id, digest_id)
     assert made is not None
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
     return made
 
 
@@ -197,7 +194,7 @@ def _text(
 ) -> DigestText:
     return DigestText(
         paragraphs=paragraphs,
-        sources=sources_of(paragraphs, materials),
+        sources=sources_of((one for part in paragraphs for one in part.sentences), materials),
         feeds=len({one.feed_id for one in materials}),
         items=len(items),
         dropped=dropped,

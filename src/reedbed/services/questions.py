@@ -9,7 +9,7 @@ from reedbed.ai.answers import read_answer
 from reedbed.ai.prompts import LONGEST_PASSAGE, Reading, answer_prompt
 from reedbed.ai.quoting import excerpt, quote
 from reedbed.domain.accounts import User
-from reedbed.domain.digests import Scope
+from reedbed.domain.cited import Scope, Sentence, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
@@ -18,19 +18,17 @@ from reedbed.domain.questions import (
     FAILED,
     KEPT,
     AnswerText,
-    Claim,
     Passage,
     Question,
     best_passages,
     check_question,
     search_for,
     sought_words,
-    sources_of,
     weights,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.ingest.text import clean_text
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, wake_jobs
 from reedbed.services.model_calls import ask_model
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
@@ -60,7 +58,7 @@ async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = E
         await jobs.add(tx, JOB_KIND, {"question_id": question_id}, now=now, user_id=user.id)
         made = await questions.get(tx, user.id, question_id)
     assert made is not None
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
     return made
 
 
@@ -181,7 +179,7 @@ async def _by_model(
     if said is None:
         return None
     claims = tuple(
-        Claim(one.text, tuple(numbers[number].entry_id for number in one.numbers), variant.language)
+        Sentence(one.text, tuple(numbers[number].entry_id for number in one.numbers), variant.language)
         for one in said.claims
     )
     return AnswerText(claims, sources_of(claims, read), len(read), said.dropped)

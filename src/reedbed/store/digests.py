@@ -8,8 +8,10 @@ import orjson
 from sqlalchemy import BigInteger, bindparam, delete, false, insert, select, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
+from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Digest, DigestText, Paragraph
 from reedbed.domain.times import Instant
+from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import digest_schedules, digests
@@ -119,7 +121,7 @@ async def add(
 ) -> int:
     params = {
         "user_id": user_id,
-        "scope": _scope_text(scope),
+        "scope": scope_text(scope),
         "model": model,
         "language": language,
         "since": since,
@@ -141,7 +143,7 @@ async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None)
 
 async def last_until(tx: Tx, user_id: int, scope: Scope) -> Instant | None:
     """Up to when the last one of this kind tells."""
-    return await tx.value(_LAST_READY, {"owner": user_id, "about": _scope_text(scope)})
+    return await tx.value(_LAST_READY, {"owner": user_id, "about": scope_text(scope)})
 
 
 async def finish(
@@ -174,7 +176,7 @@ async def schedule(tx: Tx, wanted: Schedule) -> None:
             "user_id": wanted.user_id,
             "minute": wanted.minute,
             "zone": wanted.zone,
-            "scope": _scope_text(wanted.scope),
+            "scope": scope_text(wanted.scope),
             "mail": wanted.mail,
             "next_at": wanted.next_at,
         },
@@ -204,17 +206,12 @@ async def unschedule(tx: Tx, user_id: int) -> None:
     await tx.run(_UNSCHEDULE, {"owner": user_id})
 
 
-def _scope_text(scope: Scope) -> str:
-    given = {name: value for name, value in asdict(scope).items() if value is not None}
-    return orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode()
-
-
 def _scheduled(row: Row) -> Schedule:
     return Schedule(
         row["user_id"],
         row["minute"],
         row["zone"],
-        Scope(**orjson.loads(row["scope"])),
+        scope_of(row["scope"]),
         bool(row["mail"]),
         row["next_at"],
     )
@@ -225,7 +222,7 @@ def _digest(row: Row) -> Digest:
         id=row["id"],
         user_id=row["user_id"],
         status=row["status"],
-        scope=Scope(**orjson.loads(row["scope"])),
+        scope=scope_of(row["scope"]),
         model=row["model"],
         language=row["language"],
         entries=row["entries"],
@@ -242,7 +239,7 @@ def _text(content: str) -> DigestText:
     said: dict[str, Any] = orjson.loads(content)
     return DigestText(
         paragraphs=tuple(_paragraph(one) for one in said.get("paragraphs", ())),
-        sources=tuple(Source(**one) for one in said.get("sources", ())),
+        sources=sources_of(said.get("sources", ())),
         feeds=said.get("feeds", 0),
         items=said.get("items", 0),
         dropped=said.get("dropped", 0),
@@ -250,5 +247,4 @@ def _text(content: str) -> DigestText:
 
 
 def _paragraph(said: dict[str, Any]) -> Paragraph:
-    sentences = (Sentence(one["text"], tuple(one["entry_ids"]), one["language"]) for one in said["sentences"])
-    return Paragraph(said["heading"], tuple(sentences))
+    return Paragraph(said["heading"], sentences_of(said["sentences"]))

@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
 
-from reedbed.domain.digests import Scope, Source
-from reedbed.domain.questions import AnswerText, Claim, Question
+from reedbed.domain.cited import Scope
+from reedbed.domain.questions import AnswerText, Question
 from reedbed.domain.times import Instant
+from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import questions
@@ -60,11 +61,10 @@ FIRST = 2**62
 
 
 async def add(tx: Tx, user_id: int, question: str, scope: Scope, *, model: str, now: Instant) -> int:
-    given = {name: value for name, value in asdict(scope).items() if value is not None}
     params = {
         "user_id": user_id,
         "question": question,
-        "scope": orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode(),
+        "scope": scope_text(scope),
         "model": model,
         "created_at": now,
     }
@@ -103,15 +103,14 @@ async def forget_old(tx: Tx, user_id: int, kept: int) -> None:
 
 def _question(row: Row) -> Question:
     *facts, answer = row
-    facts[4] = Scope(**orjson.loads(facts[4]))
+    facts[4] = scope_of(facts[4])
     return Question(*facts, answer=_answer(orjson.loads(answer)))
 
 
 def _answer(said: dict[str, Any]) -> AnswerText:
-    claims = (Claim(one["text"], tuple(one["entry_ids"]), one["language"]) for one in said.get("claims", ()))
     return AnswerText(
-        claims=tuple(claims),
-        sources=tuple(Source(**one) for one in said.get("sources", ())),
+        claims=sentences_of(said.get("claims", ())),
+        sources=sources_of(said.get("sources", ())),
         read=said.get("read", 0),
         dropped=said.get("dropped", 0),
         fallback=said.get("fallback", False),

@@ -4,7 +4,7 @@ from datetime import tzinfo
 
 from markupsafe import Markup, escape
 
-from reedbed.domain import digests as domain
+from reedbed.domain import cited, digests
 from reedbed.domain.digests import Digest
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
@@ -50,7 +50,7 @@ def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str
     if digest is None:
         return LatestDigest(error=error)
     paragraphs = tuple(_linked(one) for one in digest.text.paragraphs[:SHOWN_IN_SHORT])
-    failed = translate(digest.error or domain.FAILED) if digest.status == "failed" else ""
+    failed = translate(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
         when=full_moment(digest.until, now, zone),
@@ -87,7 +87,7 @@ def facts_of(digest: Digest) -> str:
     return f"{said} {left_out}"
 
 
-def _paragraph(paragraph: domain.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> Paragraph:
+def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> Paragraph:
     sentences = (
         Sentence(
             one.text,
@@ -99,7 +99,7 @@ def _paragraph(paragraph: domain.Paragraph, numbers: dict[int, int], feeds: dict
     return Paragraph(paragraph.heading or translate("And more"), tuple(sentences))
 
 
-def source_view(number: int, source: domain.Source, now: Instant, zone: tzinfo) -> Source:
+def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> Source:
     return Source(
         number=number,
         url=f"/entry/{source.entry_id}",
@@ -110,7 +110,7 @@ def source_view(number: int, source: domain.Source, now: Instant, zone: tzinfo) 
     )
 
 
-def _linked(paragraph: domain.Paragraph) -> Markup:
+def _linked(paragraph: digests.Paragraph) -> Markup:
     """Every sentence is a link to the first entry that says it."""
     sentence = Markup('<a href="/entry/{}">{}</a>')
     heading = Markup("<b>{}</b> ").format(paragraph.heading) if paragraph.heading else escape("")

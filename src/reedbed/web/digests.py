@@ -6,7 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.digests import Digest, Scope
+from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, path_id

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.digests import Scope
+from reedbed.domain.cited import Scope
 from reedbed.domain.errors import Invalid
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, path_id

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from reedbed.domain.digests import Material, compose, group, next_time, sources_of
+from reedbed.domain.cited import sources_of
+from reedbed.domain.digests import Material, compose, group, next_time
 from reedbed.domain.times import DAY, from_datetime
 
 
@@ -36,7 +37,7 @@ def test_a_single_entry_is_one_paragraph_with_its_source() -> None:
     only = material(7, "A heron in the harbour")
     paragraphs = compose(group([only]))
     assert len(paragraphs) == 1
-    assert [source.entry_id for source in sources_of(paragraphs, [only])] == [7]
+    assert [source.entry_id for source in sources_of(paragraphs[0].sentences, [only])] == [7]
 
 
 def test_no_entries_are_no_paragraphs() -> None:

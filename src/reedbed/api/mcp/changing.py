@@ -7,7 +7,7 @@ from pydantic import Field
 from reedbed.api.mcp import said
 from reedbed.api.mcp.wishes import Wish
 from reedbed.domain.accounts import Caller
-from reedbed.domain.digests import Scope
+from reedbed.domain.cited import Scope
 from reedbed.domain.entries import Change
 from reedbed.domain.errors import Invalid
 from reedbed.http.ids import JsonId
