@@ -1,5 +1,8 @@
 """What SQLite and PostgreSQL say differently, said once."""
 
+# These are used as words of SQL, `among(entries.c.id, "ids")`, and written like them.
+# ruff: noqa: N801
+
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, bindparam, literal_column
@@ -11,7 +14,7 @@ from sqlalchemy.sql.selectable import Join
 from sqlalchemy.types import ARRAY, Boolean, TypeEngine
 
 
-class among(ColumnElement[bool]):  # noqa: N801  reads as a word of SQL: among(entries.c.id, "ids")
+class among(ColumnElement[bool]):
     """`column IN (the list given at run time)`, as one bind parameter on both engines."""
 
     inherit_cache = False
@@ -35,43 +38,65 @@ def _among_sqlite(element: among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{column} IN (SELECT value FROM json_each({given}))"  # noqa: S608  both are compiled SQL, not text
 
 
-class larger(GenericFunction[int]):  # noqa: N801
+class _Number(GenericFunction[int]):
+    """A number that each engine asks for in its own words; `{}` stands for what is given."""
+
+    inherit_cache = True
+    type = BigInteger()
+    _register = False
+    sqlite: str
+    postgresql: str
+
+
+@compiles(_Number, "sqlite")
+def _number_sqlite(element: _Number, compiler: SQLCompiler, **kw: Any) -> str:
+    return element.sqlite.format(compiler.process(element.clauses, **kw))
+
+
+@compiles(_Number, "postgresql")
+def _number_postgresql(element: _Number, compiler: SQLCompiler, **kw: Any) -> str:
+    return element.postgresql.format(compiler.process(element.clauses, **kw))
+
+
+class larger(_Number):
     """The larger of two numbers."""
 
-    inherit_cache = True
-    type = BigInteger()
-    name = "larger"
+    sqlite = "max({})"
+    postgresql = "greatest({})"
 
 
-class smaller(GenericFunction[int]):  # noqa: N801
+class smaller(_Number):
     """The smaller of two numbers."""
 
-    inherit_cache = True
-    type = BigInteger()
-    name = "smaller"
+    sqlite = "min({})"
+    postgresql = "least({})"
 
 
-@compiles(larger, "postgresql")
-def _larger_postgresql(element: larger, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"greatest({compiler.process(element.clauses, **kw)})"
+class database_size(_Number):
+    """Bytes of the whole database."""
+
+    sqlite = "(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())"
+    postgresql = "pg_database_size(current_database())"
 
 
-@compiles(larger, "sqlite")
-def _larger_sqlite(element: larger, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"max({compiler.process(element.clauses, **kw)})"
+class database_in_use(_Number):
+    """Bytes of the database without the pages that SQLite keeps free; PostgreSQL does not tell them apart."""
+
+    sqlite = (
+        "(SELECT (page_count - freelist_count) * page_size"
+        " FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size())"
+    )
+    postgresql = database_size.postgresql
 
 
-@compiles(smaller, "postgresql")
-def _smaller_postgresql(element: smaller, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"least({compiler.process(element.clauses, **kw)})"
+class database_now(_Number):
+    """The moment by the clock of the database, which all processes share."""
+
+    sqlite = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+    postgresql = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
-@compiles(smaller, "sqlite")
-def _smaller_sqlite(element: smaller, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"min({compiler.process(element.clauses, **kw)})"
-
-
-class in_order(Join):  # noqa: N801
+class in_order(Join):
     """A join whose left side is read first, for each of its rows the right one.
 
     SQLite knows no statistics here and likes to begin with the table whose index gives the order; its
@@ -94,63 +119,6 @@ def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) ->
     return compiler.process(Join(element.left, element.right, element.onclause), **kw)
 
 
-class database_size(GenericFunction[int]):  # noqa: N801
-    """Bytes of the whole database."""
-
-    inherit_cache = True
-    type = BigInteger()
-    name = "database_size"
-
-
-@compiles(database_size, "sqlite")
-def _database_size_sqlite(element: database_size, compiler: SQLCompiler, **kw: Any) -> str:
-    return "(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())"
-
-
-@compiles(database_size, "postgresql")
-def _database_size_postgresql(element: database_size, compiler: SQLCompiler, **kw: Any) -> str:
-    return "pg_database_size(current_database())"
-
-
-class database_in_use(GenericFunction[int]):  # noqa: N801
-    """Bytes of the database without the pages that SQLite keeps free; PostgreSQL does not tell them apart."""
-
-    inherit_cache = True
-    type = BigInteger()
-    name = "database_in_use"
-
-
-@compiles(database_in_use, "sqlite")
-def _database_in_use_sqlite(element: database_in_use, compiler: SQLCompiler, **kw: Any) -> str:
-    return (
-        "(SELECT (page_count - freelist_count) * page_size"
-        " FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size())"
-    )
-
-
-@compiles(database_in_use, "postgresql")
-def _database_in_use_postgresql(element: database_in_use, compiler: SQLCompiler, **kw: Any) -> str:
-    return "pg_database_size(current_database())"
-
-
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The column as a mere number, so that no index on it is chosen where a better one is known."""
     return column + literal_column("0")
-
-
-class database_now(GenericFunction[int]):  # noqa: N801
-    """The moment by the clock of the database, which all processes share."""
-
-    inherit_cache = True
-    type = BigInteger()
-    name = "database_now"
-
-
-@compiles(database_now, "sqlite")
-def _database_now_sqlite(element: database_now, compiler: SQLCompiler, **kw: Any) -> str:
-    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-
-
-@compiles(database_now, "postgresql")
-def _database_now_postgresql(element: database_now, compiler: SQLCompiler, **kw: Any) -> str:
-    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"

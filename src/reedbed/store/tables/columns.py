@@ -1,6 +1,6 @@
 """What every table is made of. Moments are BIGINT milliseconds (see `domain.times`)."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, MetaData, false, text, true
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, false, text, true
 
 metadata = MetaData(
     naming_convention={
@@ -32,3 +32,8 @@ def flag(name: str, *, on: bool = False) -> Column[bool]:
 
 def number(name: str, start: int = 0) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=text(str(start)))
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index of the rows for which this holds; a condition both engines understand."""
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))

@@ -1,8 +1,8 @@
 """Entries, shared like their feeds, with their bodies in a table of their own."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
-from reedbed.store.tables.columns import Id, metadata, moment, own_id
+from reedbed.store.tables.columns import Id, metadata, moment, own_id, partial_index
 
 entries = Table(
     "entries",
@@ -24,30 +24,12 @@ entries = Table(
     moment("fetched_at"),
     moment("changed_at", null=True),
     moment("sort_at"),
-    Index(
-        "uq_entries_guid",
-        "feed_id",
-        "guid",
-        unique=True,
-        sqlite_where=text("guid IS NOT NULL"),
-        postgresql_where=text("guid IS NOT NULL"),
-    ),
-    Index(
-        "ix_entries_url",
-        "feed_id",
-        "normalized_url",
-        sqlite_where=text("normalized_url IS NOT NULL"),
-        postgresql_where=text("normalized_url IS NOT NULL"),
-    ),
+    partial_index("uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL", unique=True),
+    partial_index("ix_entries_url", "feed_id", "normalized_url", where="normalized_url IS NOT NULL"),
     Index("ix_entries_feed_sort", "feed_id", "sort_at", "id"),
     Index("ix_entries_sort", "sort_at", "id"),
     Index("ix_entries_fetched_at", "fetched_at"),
-    Index(
-        "ix_entries_changed_at",
-        "changed_at",
-        sqlite_where=text("changed_at IS NOT NULL"),
-        postgresql_where=text("changed_at IS NOT NULL"),
-    ),
+    partial_index("ix_entries_changed_at", "changed_at", where="changed_at IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 
@@ -63,12 +45,7 @@ entry_bodies = Table(
     ),  # JSON: enclosures, authors, categories, comments
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
-    Index(
-        "ix_entry_bodies_full",
-        "entry_id",
-        sqlite_where=text("full_content IS NOT NULL"),
-        postgresql_where=text("full_content IS NOT NULL"),
-    ),
+    partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
 )
 
 entry_versions = Table(

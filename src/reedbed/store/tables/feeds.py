@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
 
-from reedbed.store.tables.columns import Id, flag, metadata, moment, number, own_id
+from reedbed.store.tables.columns import Id, flag, metadata, moment, number, own_id, partial_index
 
 feeds = Table(
     "feeds",
@@ -36,33 +36,10 @@ feeds = Table(
     # what was learnt
     flag("guid_unreliable"),
     number("guid_collisions"),
-    Index(
-        "uq_feeds_shared_url",
-        "url",
-        unique=True,
-        sqlite_where=text("owner_id IS NULL"),
-        postgresql_where=text("owner_id IS NULL"),
-    ),
-    Index(
-        "uq_feeds_private_url",
-        "owner_id",
-        "url",
-        unique=True,
-        sqlite_where=text("owner_id IS NOT NULL"),
-        postgresql_where=text("owner_id IS NOT NULL"),
-    ),
-    Index(
-        "ix_feeds_without_icon",
-        "id",
-        sqlite_where=text("icon_checked_at IS NULL"),
-        postgresql_where=text("icon_checked_at IS NULL"),
-    ),
-    Index(
-        "ix_feeds_with_hub",
-        "id",
-        sqlite_where=text("hub_url IS NOT NULL"),
-        postgresql_where=text("hub_url IS NOT NULL"),
-    ),
+    partial_index("uq_feeds_shared_url", "url", where="owner_id IS NULL", unique=True),
+    partial_index("uq_feeds_private_url", "owner_id", "url", where="owner_id IS NOT NULL", unique=True),
+    partial_index("ix_feeds_without_icon", "id", where="icon_checked_at IS NULL"),
+    partial_index("ix_feeds_with_hub", "id", where="hub_url IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 
@@ -100,12 +77,7 @@ feed_fetch_state = Table(
     Column("lease_holder", Text),
     moment("leased_until", null=True),
     flag("urgent"),  # asked for by a person or never fetched: before the schedule
-    Index(
-        "ix_feed_fetch_state_due",
-        "next_check_at",
-        sqlite_where=text("next_check_at IS NOT NULL"),
-        postgresql_where=text("next_check_at IS NOT NULL"),
-    ),
+    partial_index("ix_feed_fetch_state_due", "next_check_at", where="next_check_at IS NOT NULL"),
     Index(
         "ix_feed_fetch_state_urgent",
         "next_check_at",

@@ -5,7 +5,7 @@ What is unread is a row in `unread`; what is visible and has no row is read.
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
 
-from reedbed.store.tables.columns import Id, flag, metadata, moment, number, own_id, owner
+from reedbed.store.tables.columns import Id, flag, metadata, moment, number, own_id, owner, partial_index
 
 folders = Table(
     "folders",
@@ -51,13 +51,7 @@ subscriptions = Table(
     moment("unsubscribed_at", null=True),
     UniqueConstraint("user_id", "feed_id"),
     Index("ix_subscriptions_feed_id", "feed_id"),
-    Index(
-        "ix_subscriptions_wish",
-        "feed_id",
-        "interval",
-        sqlite_where=text("interval IS NOT NULL"),
-        postgresql_where=text("interval IS NOT NULL"),
-    ),
+    partial_index("ix_subscriptions_wish", "feed_id", "interval", where="interval IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 

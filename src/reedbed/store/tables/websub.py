@@ -1,8 +1,8 @@
 """What hubs send without being asked each time: a feed's subscription at its hub, and what has just come."""
 
-from sqlalchemy import Column, ForeignKey, Index, LargeBinary, Table, Text, UniqueConstraint, text
+from sqlalchemy import Column, ForeignKey, LargeBinary, Table, Text, UniqueConstraint
 
-from reedbed.store.tables.columns import Id, metadata, moment, number, own_id
+from reedbed.store.tables.columns import Id, metadata, moment, number, own_id, partial_index
 
 websub_subscriptions = Table(
     "websub_subscriptions",
@@ -33,12 +33,7 @@ websub_subscriptions = Table(
     Column("body_hash", Text),  # of the newest push
     moment("created_at"),
     UniqueConstraint("feed_id", "place"),
-    Index(
-        "ix_websub_subscriptions_due",
-        "due_at",
-        sqlite_where=text("due_at IS NOT NULL"),
-        postgresql_where=text("due_at IS NOT NULL"),
-    ),
+    partial_index("ix_websub_subscriptions_due", "due_at", where="due_at IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 
