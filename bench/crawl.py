@@ -106,7 +106,7 @@ async def _round(crawl: Any) -> None:
 
     stop = asyncio.Event()
     working = asyncio.create_task(fetch_due_feeds(crawl.runtime, stop, grace=5))
-    while (await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110
+    while (await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110  in a database
         await asyncio.sleep(0.1)
     stop.set()
     await working

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 
-from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
+from reedbed.domain.cited import Scope, Sentence, Source
+from reedbed.domain.digests import Digest, DigestText, Paragraph
 from reedbed.domain.times import HOUR
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.app import create_app
@@ -32,8 +33,9 @@ class Postbox:
     def __init__(self) -> None:
         self.answer = "250 OK"
         self.letters: list[EmailMessage] = []
+        self.port = 0
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd asks for it
         if self.answer.startswith("250"):
             letter = message_from_bytes(envelope.content, policy=default)
             assert isinstance(letter, EmailMessage)
@@ -46,7 +48,7 @@ def postbox() -> Iterator[Postbox]:
     postbox = Postbox()
     controller = Controller(postbox, hostname="127.0.0.1", port=free_port())
     controller.start()
-    postbox.port = controller.port  # type: ignore[attr-defined]
+    postbox.port = controller.port
     yield postbox
     controller.stop()
 

@@ -58,7 +58,7 @@ class Mailbox:
         self.letters: list[str] = []
         self.answer = "250 OK"
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:  # noqa: N802  aiosmtpd asks for it
         if self.answer.startswith("250"):
             self.letters.append(bytes(envelope.content or b"").decode())
         return self.answer

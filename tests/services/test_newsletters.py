@@ -100,7 +100,7 @@ class Postbox:
     def __init__(self) -> None:
         self.letters: list[str] = []
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd asks for it
         self.letters.append(f"To: {envelope.rcpt_tos}\n" + envelope.content.decode())
         return "250 OK"
 

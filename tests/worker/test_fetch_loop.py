@@ -215,7 +215,7 @@ def _note_moments(site: FeedSite) -> list[float]:
     """When each request was answered, as a list that grows."""
     moments: list[float] = []
 
-    class Noting(list):  # type: ignore[type-arg]
+    class Noting(list[object]):
         def append(self, request: object) -> None:
             moments.append(time.monotonic())
             super().append(request)

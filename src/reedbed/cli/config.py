@@ -1,5 +1,7 @@
 """`reedbed config`: the settings in force."""
 
+from typing import cast
+
 import click
 from pydantic import SecretStr
 
@@ -18,7 +20,7 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, SecretStr):
         return "********" if value.get_secret_value() else ""
     if isinstance(value, tuple):
-        return ",".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ",".join(map(str, cast(tuple[object, ...], value)))
     return _mask_password(str(value)) if name.endswith("_url") else str(value)
 
 

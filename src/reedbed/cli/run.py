@@ -2,11 +2,15 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reedbed.cli.options import data_dir_option, listen_options
 from reedbed.settings import Settings, load
+
+if TYPE_CHECKING:
+    from reedbed.roles.run import Role
 
 
 @click.command()
@@ -32,13 +36,13 @@ def worker(data_dir: Path | None) -> None:
     _run("worker", load({"data_dir": data_dir}))
 
 
-def _run(role: str, settings: Settings) -> None:
+def _run(role: "Role", settings: Settings) -> None:
     from reedbed.roles.logs import set_up_logs
     from reedbed.roles.run import run_role
 
     set_up_logs(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(run_role(role, settings, announce=click.echo))  # pyright: ignore[reportArgumentType]
+        runner.run(run_role(role, settings, announce=click.echo))
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":

@@ -147,7 +147,7 @@ def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Libr
     feeds = tuple(
         ForeignFeed(str(id_), _said(url), _said(name), () if group == 1 or not folder else (_said(folder),))
         for id_, url, name, group, folder in connection.execute(
-            "SELECT feeds.id, feeds.link, feeds.name, feeds.group_id, groups.name FROM feeds"  # noqa: S608
+            "SELECT feeds.id, feeds.link, feeds.name, feeds.group_id, groups.name FROM feeds"  # noqa: S608  conditions of our own
             f" LEFT JOIN groups ON groups.id = feeds.group_id WHERE {alive['feeds']} LIMIT ?",
             (MOST_FEEDS,),
         )
@@ -166,7 +166,7 @@ def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Libr
                 published=_moment(date),
             )
             for feed, guid, link, title, content, date in connection.execute(
-                "SELECT feed_id, guid, link, title, substr(content, 1, ?), pub_date FROM items"  # noqa: S608
+                "SELECT feed_id, guid, link, title, substr(content, 1, ?), pub_date FROM items"  # noqa: S608  as above
                 f" WHERE bookmark = 1 AND {alive['items']}",
                 (LONGEST_TEXT,),
             )

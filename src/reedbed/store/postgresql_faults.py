@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs]
+import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs] - has none
 
 from reedbed.domain.errors import Unavailable
 

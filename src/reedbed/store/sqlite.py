@@ -25,8 +25,13 @@ T = TypeVar("T")
 READERS = 4
 BUSY_TIMEOUT_MS = 5_000
 
-# Lists arrive as JSON text, the form that `among` reads on SQLite.
-sqlite3.register_adapter(list, lambda values: orjson.dumps(values).decode())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+def _json(values: list[object]) -> str:
+    """Lists arrive as text, the form that `among` reads on SQLite."""
+    return orjson.dumps(values).decode()
+
+
+sqlite3.register_adapter(list, _json)
 
 
 def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:

@@ -43,7 +43,7 @@ async def test_an_address_is_made_shown_and_revoked(signed_in: SignIn, runtime: 
 
 async def test_without_a_domain_the_page_says_so(signed_in: SignIn, crawl: Crawl, app: object) -> None:
     reader = await signed_in()
-    app.state.runtime = replace(crawl.runtime, mail=MailPolicy())  # type: ignore[attr-defined]
+    app.state.runtime = replace(crawl.runtime, mail=MailPolicy())
     page = (await reader.get(SETTINGS)).text
     assert "REEDBED_MAIL_DOMAIN" in page and "Make an address" not in page
     refused = await reader.post("/api/v1/newsletters/addresses", json={"name": "x"})

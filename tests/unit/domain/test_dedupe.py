@@ -225,7 +225,7 @@ def carry_out(done: Plan, known: Known, next_id: int) -> Known:
         seen = Seen(change.entry_id, change.url, change.change_hash)
         for index in (after.by_guid, after.by_url):
             for key in [key for key, old in index.items() if old.entry_id == change.entry_id]:
-                index[key] = seen  # type: ignore[index]
+                index[key] = seen
     return after
 
 

@@ -130,18 +130,20 @@ class _Lmtp(_Counted, LMTP):
 class _Handler:
     """Called by aiosmtpd for each command, under the names it knows."""
 
+    # ruff: noqa: N802  those names
+
     def __init__(self, desk: MailDesk, *, per_recipient: bool) -> None:
         self._desk = desk
         self._per_recipient = per_recipient
 
-    async def handle_EHLO(  # noqa: N802
+    async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
     ) -> list[str]:
         """Without the offer to log in, which the library makes although nobody can."""
         session.host_name = hostname
         return [line for line in responses if not line[4:].startswith("AUTH")]
 
-    async def handle_MAIL(  # noqa: N802
+    async def handle_MAIL(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if not await self._desk.admits(_peer_of(session.peer)):
@@ -150,7 +152,7 @@ class _Handler:
         envelope.mail_options.extend(options)
         return "250 2.1.0 OK"
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         strangers: int = getattr(session, "strangers", 0)
@@ -165,7 +167,7 @@ class _Handler:
         envelope.rcpt_options.extend(options)
         return "250 2.1.5 OK"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         content = envelope.content
         if not isinstance(content, bytes):
             return TRY_LATER

@@ -98,7 +98,7 @@ def is_signed(notification: Notification, certificate: bytes) -> bool:
     from cryptography.x509 import load_pem_x509_certificate
 
     # Amazon's first signatures are SHA-1; a topic can be set to the second kind.
-    method = SHA256() if notification.fields.get("SignatureVersion") == "2" else SHA1()  # noqa: S303
+    method = SHA256() if notification.fields.get("SignatureVersion") == "2" else SHA1()  # noqa: S303  see above
     try:
         key = load_pem_x509_certificate(certificate).public_key()
         signature = b64decode(notification.fields.get("Signature", ""))

@@ -34,6 +34,7 @@ def _document(body: bytes, content_type: str | None, url: str) -> Fields:
     import feedparser  # pyright: ignore[reportMissingTypeStubs] - has none
 
     headers = {"content-location": url} | ({"content-type": content_type} if content_type else {})
+    # Without stubs, what it gives is of an unknown type.
     parsed = feedparser.parse(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         body, response_headers=headers, sanitize_html=False
     )
