@@ -162,16 +162,12 @@ async def delete(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) 
 
 
 @router.post("/{subscription_id}/refresh", status_code=202, summary="Check this feed now")
-async def refresh(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
-    return json_response(
-        {"refreshing": await refresh_subscription(runtime, caller.user_id, subscription_id)}, 202
-    )
-
-
 @router.post(
-    "/{subscription_id}/enable", status_code=202, summary="Bring a stopped feed back and check it now"
+    "/{subscription_id}/enable",
+    status_code=202,
+    summary="Bring a stopped feed back, which a check does too",
 )
-async def enable(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
+async def refresh(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
     return json_response(
         {"refreshing": await refresh_subscription(runtime, caller.user_id, subscription_id)}, 202
     )

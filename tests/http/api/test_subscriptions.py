@@ -1,5 +1,7 @@
 """Following through the API."""
 
+import pytest
+
 from reedbed.store.database import counting
 from tests.clients import SignIn
 from tests.crawling import Crawl
@@ -20,6 +22,24 @@ async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
     assert (state["status"], state["last_http_status"], state["consecutive_failures"]) == ("success", 200, 0)
     assert state["next_check_at"].endswith("Z")
     assert state["next_check_reason"]
+
+
+@pytest.mark.parametrize("door", ["enable", "refresh"])
+async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
+    signed_in: SignIn, crawl: Crawl, site: FeedSite, door: str
+) -> None:
+    site.misbehave(status=410)
+    client = await signed_in()
+    made = await client.post("/api/v1/subscriptions", json={"url": site.feed_url()})
+    await crawl.check()
+    mine = f"/api/v1/subscriptions/{made.json()['id']}"
+    assert (await client.get(mine)).json()["feed"]["fetch_state"]["stopped_at"]
+    site.behave()
+    asked = await client.post(f"{mine}/{door}")
+    assert (asked.status_code, asked.json()) == (202, {"refreshing": True})
+    await crawl.check()
+    state = (await client.get(mine)).json()["feed"]["fetch_state"]
+    assert (state["status"], state["stopped_at"], state["consecutive_failures"]) == ("success", None, 0)
 
 
 async def test_wrong_addresses_are_400_and_a_second_time_is_409(signed_in: SignIn, site: FeedSite) -> None:
