@@ -28,9 +28,10 @@ async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
 async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     signed_in: SignIn, crawl: Crawl, site: FeedSite, door: str
 ) -> None:
-    site.misbehave(status=410)
+    site.publish("Hello", key="a")
     client = await signed_in()
     made = await client.post("/api/v1/subscriptions", json={"url": site.feed_url()})
+    site.misbehave(status=410)
     await crawl.check()
     mine = f"/api/v1/subscriptions/{made.json()['id']}"
     assert (await client.get(mine)).json()["feed"]["fetch_state"]["stopped_at"]

@@ -1,0 +1,39 @@
+"""The loop that runs jobs, on a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reedbed.services.jobs import Done, enqueue
+from reedbed.services.runtime import Runtime
+from reedbed.store.jobs import Job
+from reedbed.worker import jobs as loop
+from tests.crawling import Crawl, crawl_on
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> AsyncIterator[Crawl]:
+    async with crawl_on(database_url) as crawl:
+        yield crawl
+
+
+async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_the_clock(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: asyncio.Queue[int] = asyncio.Queue()
+
+    async def work(runtime: Runtime, job: Job) -> Done:
+        done.put_nowait(job.payload["number"])
+        return Done()
+
+    monkeypatch.setattr(loop, "HANDLERS", {"work": work})
+    monkeypatch.setattr(loop, "LOOK_SECONDS", 3_600.0)
+    stop = asyncio.Event()
+    async with asyncio.timeout(30):
+        running = asyncio.create_task(loop.run_jobs(crawl.runtime, stop, grace=5))
+        for number in range(3):
+            await enqueue(crawl.runtime, "work", {"number": number})
+            assert await done.get() == number
+        stop.set()
+        await running
