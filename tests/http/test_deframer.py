@@ -68,6 +68,25 @@ async def test_a_stored_document_is_served_with_its_date_and_tag(
     assert later.status_code == 200 and later.headers["etag"] != answer.headers["etag"]
 
 
+@pytest.mark.parametrize("joins", [False, True])
+async def test_an_address_that_a_feed_has_left_leads_to_where_it_is_now(
+    room: Newsroom, site: FeedSite, stranger: Client, joins: bool
+) -> None:
+    site.publish("SHOCK", key="a", content=LONG, feed="old")
+    site.publish("PANIC", key="b", content=LONG, feed="new")
+    feed_id = await room.open_feed("old")
+    if joins:
+        await room.open_feed("new")
+    site.redirect(site.feed_url("new"), feed="old", status=301)
+    for _ in range(3):
+        await room.crawl.check_anyway(feed_id)
+    await room.work()
+    found = [await stranger.get("/rss", params={"url": site.feed_url(name)}) for name in ("old", "new")]
+    assert [answer.status_code for answer in found] == [200, 200]
+    assert found[0].content == found[1].content
+    assert quote(site.feed_url("new"), safe="").encode() in found[0].content
+
+
 async def test_unknown_disabled_unbuilt_and_malformed_addresses(
     room: Newsroom, site: FeedSite, stranger: Client
 ) -> None:

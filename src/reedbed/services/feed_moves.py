@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.urls import is_private_address
-from reedbed.store import feed_merge, feeds
+from reedbed.store import feed_merge, feeds, former_addresses
 from reedbed.store.database import Tx
 
 
@@ -21,6 +21,13 @@ async def adopt_address(tx: Tx, due: DueFeed, url: str) -> Move:
     if url == due.url or (due.owner_id is None and is_private_address(url)):
         # A shared feed never takes an address that may be one reader's secret.
         return Move(due.id)
+    move = await _move(tx, due, url)
+    if due.owner_id is None:
+        await former_addresses.remember(tx, due.url, move.feed_id)
+    return move
+
+
+async def _move(tx: Tx, due: DueFeed, url: str) -> Move:
     there = await feeds.by_url(tx, url, due.owner_id)
     if there is None:
         await feeds.move(tx, due.id, url)

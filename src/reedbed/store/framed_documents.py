@@ -18,6 +18,7 @@ from reedbed.store.tables import (
     entry_analyses,
     feed_framing,
     feeds,
+    former_addresses,
     framed_documents,
 )
 
@@ -39,7 +40,7 @@ class Door:
     document: Document | None
 
 
-_DOOR = Statement(
+_doors = (
     select(
         feeds.c.id,
         feeds.c.enabled,
@@ -50,7 +51,13 @@ _DOOR = Statement(
     )
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
-    .where(feeds.c.url == bindparam("url"), is_public(), feed_framing.c.deframe)
+    .where(is_public(), feed_framing.c.deframe)
+)
+_DOOR = Statement(_doors.where(feeds.c.url == bindparam("url")))
+_FORMER_DOOR = Statement(
+    _doors.join(former_addresses, former_addresses.c.feed_id == feeds.c.id).where(
+        former_addresses.c.url == bindparam("url")
+    )
 )
 _DOCUMENT = ("feed_id", "content", "content_hash", "items", "built_at")
 _new = insert(framed_documents).values({name: bindparam(name) for name in _DOCUMENT})
@@ -123,8 +130,8 @@ _AT_ADDRESS = Statement(
 
 
 async def door(tx: Tx, url: str) -> Door | None:
-    """None for an address that is not the operator's to show."""
-    row = await tx.one(_DOOR, {"url": url})
+    """The feed that is there or was; None for an address that is not the operator's to show."""
+    row = await tx.one(_DOOR, {"url": url}) or await tx.one(_FORMER_DOOR, {"url": url})
     if row is None:
         return None
     document = None if row["built_at"] is None else Document(bytes(row[2]), row[3], row[4], row[5])

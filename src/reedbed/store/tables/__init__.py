@@ -5,7 +5,7 @@
 
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
-from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds
+from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds, former_addresses
 from reedbed.store.tables.framing import (
     analyses,
     entry_analyses,
@@ -82,6 +82,7 @@ __all__ = [
     "feed_history",
     "feeds",
     "folders",
+    "former_addresses",
     "framed_documents",
     "framing_wishes",
     "highlights",

@@ -43,6 +43,15 @@ feeds = Table(
     sqlite_autoincrement=True,
 )
 
+former_addresses = Table(
+    "former_addresses",
+    metadata,
+    Column("url", Text, primary_key=True),
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
+    Index("ix_former_addresses_feed_id", "feed_id"),
+    sqlite_with_rowid=False,
+)
+
 feed_fetch_state = Table(
     "feed_fetch_state",
     metadata,
