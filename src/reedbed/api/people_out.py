@@ -22,14 +22,12 @@ class PreferencesOut(BaseModel):
     font: str
     density: str
     order: str
-    start_view: str
     language: str
     summary_language: str
     time_zone: str
     open_marks: bool
     scroll_marks: bool
     group_stories: bool
-    proxy_images: bool
     remote_ai: bool
 
 

@@ -14,7 +14,6 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "font": ("serif", "sans"),
     "density": ("titles", "cards", "magazine"),
     "order": ("newest", "oldest"),
-    "start_view": ("unread", "all", "starred", "later"),
     "wording": ("original", "neutral"),
     "loud_entries": ("show", "dim", "hide", "rewrite"),
 }
@@ -33,7 +32,6 @@ class Preferences:
     font: str = "serif"
     density: str = "cards"
     order: str = "newest"
-    start_view: str = "unread"
     language: str = ""
     """Of the page; empty follows the browser."""
     summary_language: str = ""
@@ -44,7 +42,6 @@ class Preferences:
     """Opening an entry marks it read."""
     scroll_marks: bool = False
     """Scrolling past an entry marks it read."""
-    proxy_images: bool = True
     remote_ai: bool = False
     """Texts of entries may be sent to the model that the operator has set up."""
     auto_summaries: bool = False

@@ -33,11 +33,9 @@ async def with_mail(tx: Tx, user_id: int, article: Article, entry: Entry) -> Art
     if sender is None:
         return article
     waiting = await newsletters.confirmation(tx, user_id, entry.row.id)
-    told = sender.verdicts
     facts = MailFacts(
         address=sender.address,
-        verdict=verdict_words(told),
-        trusted="pass" in (told.dkim, told.dmarc),
+        verdict=verdict_words(sender.verdicts),
         confirm=confirm_view(waiting) if waiting else None,
     )
     return replace(article, mail=facts)

@@ -78,5 +78,4 @@ class MailFacts:
     address: str
     verdict: str
     """What the receiving server found out about the sender; empty: nothing is known."""
-    trusted: bool = False
     confirm: Confirm | None = None
