@@ -49,6 +49,7 @@ from reedbed.api import (
 from reedbed.api.openapi import describe
 from reedbed.http import probes
 from reedbed.http.limits import count_request
+from reedbed.http.switchboard import put_before
 
 PARTS = (
     summaries,
@@ -104,3 +105,4 @@ def register(app: FastAPI) -> None:
     compat.register(app)
     mcp.register(app)
     describe(app)
+    put_before(app.router)

@@ -42,7 +42,7 @@ class Pulse:
 
     @asynccontextmanager
     async def patience(self) -> AsyncGenerator[None]:
-        """A wait within ends with `TimeoutError` when it gets too long, or as soon as the server is silent."""
+        """A wait within ends with `TimeoutError` when it gets too long, or once the server is silent."""
         async with asyncio.timeout(LONGEST_WAIT_SECONDS) as limit:
             self._waiting[limit] = time.monotonic()
             try:
