@@ -39,7 +39,8 @@ DESCRIPTION = "the first page over 300,000 entries: bytes, server CPU, and keys 
 SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
 HTML_KB, ASSETS_KB = 40, 60
 PAGE_MS, ENTRY_MS, KEY_MS = 15.0, 8.0, 50.0
-REQUESTS = 100
+REQUESTS = 50
+ROUNDS = 5
 ROWS = 10_000
 KEYS = 40
 MANY: dict[str, Any] = {"api_rate_burst": "1000000", "api_rate_per_second": "100000"}
@@ -137,12 +138,17 @@ def _entries(html: str) -> Iterator[str]:
 
 
 def _cpu_of(pid: int, ask: Callable[[], httpx.Response]) -> float:
+    """Seconds for one: the best of a few rounds, which noise can only lengthen."""
     for _ in range(10):
         ask().raise_for_status()
+    return min(_round(pid, ask) for _ in range(ROUNDS)) / REQUESTS
+
+
+def _round(pid: int, ask: Callable[[], httpx.Response]) -> float:
     before = _cpu(pid)
     for _ in range(REQUESTS):
         ask().raise_for_status()
-    return (_cpu(pid) - before) / REQUESTS
+    return _cpu(pid) - before
 
 
 def _cpu(pid: int) -> float:

@@ -186,20 +186,17 @@ class Counts:
     folders: dict[int, int] = field(default_factory=dict[int, int])
     """Unread in a folder and all below it."""
     tags: tuple[TagCount, ...] = ()
+    unread: int = 0
     starred: int = 0
     later: int = 0
 
-    @property
-    def unread(self) -> int:
-        return sum(subscription.unread for subscription in self.subscriptions)
 
-
-def roll_up(subscriptions: Iterable[SubscriptionCount], parents: Mapping[int, int | None]) -> dict[int, int]:
+def roll_up(counted: Iterable[tuple[int | None, int]], parents: Mapping[int, int | None]) -> dict[int, int]:
     """Unread by folder, each with what lies in its subfolders; `parents` names every folder."""
     direct = Counter[int]()
-    for subscription in subscriptions:
-        if subscription.folder_id is not None:
-            direct[subscription.folder_id] += subscription.unread
+    for folder_id, unread in counted:
+        if folder_id is not None:
+            direct[folder_id] += unread
     totals = dict.fromkeys(parents, 0)
     for folder_id, unread in direct.items():
         for above in _upwards(folder_id, parents):

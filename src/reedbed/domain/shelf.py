@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from reedbed.domain.times import Instant
-
 
 class ShelfFeed(NamedTuple):
     """A tuple, because every page of the application makes one for each feed its reader follows."""
@@ -17,5 +15,4 @@ class ShelfFeed(NamedTuple):
     language: str | None
     trouble: str | None
     """Why the feed stopped, if it did."""
-    checked_at: Instant | None
     full_text: str

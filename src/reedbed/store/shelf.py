@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, func, select
 
 from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.statements import Statement
@@ -22,14 +23,25 @@ _shelf = (
         feeds.c.icon_id,
         feeds.c.language,
         feed_fetch_state.c.stop_reason,
-        feed_fetch_state.c.last_checked_at,
         subscriptions.c.full_text,
     )
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
 )
-_SHELF = Statement(_shelf.order_by(func.lower(_title), subscriptions.c.id))
+_ordered = _shelf.order_by(func.lower(_title), subscriptions.c.id)
+_SHELF = Statement(_ordered)
+_ranked = subscriptions.alias("ranked")
+_BUSIEST = Statement(
+    _ordered.add_columns(feed_fetch_state.c.last_checked_at).where(
+        subscriptions.c.id.in_(
+            select(_ranked.c.id)
+            .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
+            .order_by(_ranked.c.unread.desc(), _ranked.c.id)
+            .limit(bindparam("most", type_=BigInteger))
+        )
+    )
+)
 _SOME = Statement(_shelf.where(among(subscriptions.c.feed_id, "feed_ids")))
 _NOTIFYING = Statement(
     select(subscriptions.c.id, _title)
@@ -45,6 +57,12 @@ _NOTIFYING = Statement(
 
 async def feeds_of(tx: Tx, user_id: int) -> list[ShelfFeed]:
     return list(map(ShelfFeed._make, await tx.all(_SHELF, {"user_id": user_id})))
+
+
+async def busiest(tx: Tx, user_id: int, most: int) -> tuple[list[ShelfFeed], Instant]:
+    """Those with the most unread, in the order of all, and when the last of them was looked at, or 0."""
+    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": most})
+    return [ShelfFeed._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
 
 
 async def some(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[ShelfFeed]:

@@ -2,14 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import quote
 
-from reedbed.domain.entries import Counts, SubscriptionCount
-from reedbed.domain.folders import FolderNode, FolderRow, build_tree
+from reedbed.domain.entries import Counts
+from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
 from reedbed.store import cleanups, folders, searches, shelf
-from reedbed.store.counts import with_marks
+from reedbed.store.counts import totals
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
 from reedbed.web.templating import ngettext, translate
@@ -23,16 +24,15 @@ MOST_SHOWN = 300
 async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
     """`here` is the address of the view being shown: its link is the current one."""
     rows = await folders.of_user(tx, user_id)
-    followed = await shelf.feeds_of(tx, user_id)
-    counted = await _counts(tx, user_id, followed, rows)
-    checked = max((one.checked_at or 0 for one in followed), default=0)
+    followed, checked = await shelf.busiest(tx, user_id, MOST_SHOWN)
+    counted = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
     kept = await searches.of_user(tx, user_id)
     notice = await cleanups.notice(tx, user_id)
-    inside = _by_folder(_shown(followed))
+    inside = _by_folder(followed)
     return Sidebar(
         smart=_smart(counted, here),
         folders=tuple(_folder(node, inside, counted, here, look) for node in build_tree(rows)),
-        feeds=tuple(_feed(one, here) for one in inside[None]),
+        feeds=_feeds(inside[None], here),
         kept=(
             *(_link(f"saved:{one.id}", f"/saved/{one.id}", one.name, "search", 0, here) for one in kept),
             *(
@@ -54,13 +54,6 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instan
     )
 
 
-async def _counts(tx: Tx, user_id: int, followed: Sequence[ShelfFeed], rows: Sequence[FolderRow]) -> Counts:
-    counts = [
-        SubscriptionCount(one.subscription_id, one.feed_id, one.folder_id, one.unread) for one in followed
-    ]
-    return await with_marks(tx, user_id, counts, {row.id: row.parent_id for row in rows})
-
-
 def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
     return (
         _link("unread", "/unread", translate("Unread"), "unread", counted.unread, here),
@@ -75,13 +68,6 @@ def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
 
 def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> SidebarLink:
     return SidebarLink(key, url, name, icon, Count(count), current=here == url)
-
-
-def _shown(followed: Sequence[ShelfFeed]) -> Sequence[ShelfFeed]:
-    if len(followed) <= MOST_SHOWN:
-        return followed
-    busiest = {one.feed_id for one in sorted(followed, key=lambda one: -one.unread)[:MOST_SHOWN]}
-    return [one for one in followed if one.feed_id in busiest]
 
 
 def _by_folder(followed: Sequence[ShelfFeed]) -> defaultdict[int | None, list[ShelfFeed]]:
@@ -103,19 +89,23 @@ def _folder(
         current=here == url,
         open=str(node.id) not in look.folded,
         folders=tuple(_folder(child, inside, counted, here, look) for child in node.children),
-        feeds=tuple(_feed(one, here) for one in inside[node.id]),
+        feeds=_feeds(inside[node.id], here),
     )
 
 
-def _feed(one: ShelfFeed, here: str) -> SidebarFeed:
-    url = f"/feed/{one.subscription_id}"
+def _feeds(followed: Sequence[ShelfFeed], here: str) -> tuple[SidebarFeed, ...]:
+    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here) for one in followed)
+
+
+@lru_cache(maxsize=5_000)
+def _feed(one: ShelfFeed, current: bool) -> SidebarFeed:
     return SidebarFeed(
         id=one.feed_id,
-        url=url,
+        url=f"/feed/{one.subscription_id}",
         name=one.title,
         mark=feed_mark(one.title, one.feed_id, icon_address(one.icon_id)),
         count=Count(one.unread),
-        current=here == url,
+        current=current,
         language=one.language or "",
         trouble=one.trouble or "",
     )
