@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.entry_json import (
@@ -27,6 +27,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response
 from reedbed.http.limits import spend_search
+from reedbed.http.places import place_of
 from reedbed.services import entries, marking
 from reedbed.services.images import pictures_for_programs
 from reedbed.services.search import SearchOrder, search_entries
@@ -121,10 +122,11 @@ async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Res
 
 
 @router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def get(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
     found = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
-    return json_response(entry_json(found, pictures_for_programs(runtime), lines.get(entry_id)))
+    pictures = pictures_for_programs(runtime, place_of(request, runtime))
+    return json_response(entry_json(found, pictures, lines.get(entry_id)))
 
 
 @router.patch(

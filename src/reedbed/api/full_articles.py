@@ -1,12 +1,13 @@
 """The whole article of an entry."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
 from reedbed.http.limits import RefreshLimit
+from reedbed.http.places import place_of
 from reedbed.services.full_articles import read_full_article
 from reedbed.services.images import pictures_for_programs
 
@@ -23,7 +24,10 @@ class FullArticleOut(BaseModel):
     summary="The extracted article, fetched from the site if it was never had",
     responses={200: {"model": FullArticleOut}},
 )
-async def full_article(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, _: RefreshLimit) -> Response:
+async def full_article(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, _: RefreshLimit
+) -> Response:
     found = await read_full_article(runtime, caller.user_id, entry_id)
-    content = None if found.content is None else pictures_for_programs(runtime).in_html(found.content)
+    pictures = pictures_for_programs(runtime, place_of(request, runtime))
+    content = None if found.content is None else pictures.in_html(found.content)
     return json_response({"content": content, "failed": found.failed or None})

@@ -107,9 +107,12 @@ class StreamQuery:
     read: bool | None = None
     starred: bool | None = None
     later: bool | None = None
-    or_tag: str | None = None
-    """With `feed_ids`: what has this tag counts as well."""
-    tag: str | None = None
+    or_tags: tuple[str, ...] = ()
+    """With `feed_ids`: what has one of these tags counts as well."""
+    only_feed_ids: tuple[int, ...] | None = None
+    """With `or_tags`: of all that, only what these feeds brought."""
+    tags: tuple[str, ...] = ()
+    """All of them."""
     without_tags: tuple[str, ...] = ()
     without_feed_ids: tuple[int, ...] = ()
     since: Instant | None = None

@@ -9,6 +9,12 @@ from typing import Literal
 ImageMode = Literal["off", "http", "all"]
 """Which pictures of articles pass through the server: none, those of plain http, or all."""
 
+MAIL_PATH = "/newsletters/images/"
+"""Before the name of a picture that came inside a mail, in stored markup."""
+
+MAIL_KEY = "mail:"
+"""Before the same name where it is kept: what no mail holds any more is swept by it."""
+
 _SIGNATURE_BYTES = 16
 _PURPOSE = b"image\0"
 

@@ -127,8 +127,20 @@ def feed_name(feed_id: int) -> str:
     return f"feed/{feed_id}"
 
 
-def parse_seconds(text: str, field: str) -> Instant | None:
-    """`ot` and `nt`: seconds, which NetNewsWire sends with a fraction."""
+def parse_oldest(text: str) -> Instant | None:
+    """`ot`: seconds, which NetNewsWire sends with a fraction."""
+    return _milliseconds(text, "ot")
+
+
+def parse_newest(text: str) -> Instant | None:
+    """`nt`: a whole second is meant to its end, for it is one of our moments, cut off."""
+    moment = _milliseconds(text, "nt")
+    if moment is None or "." in text:
+        return moment
+    return min(moment + SECOND - 1, LATEST)
+
+
+def _milliseconds(text: str, field: str) -> Instant | None:
     if not text.strip():
         return None
     try:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from html import escape, unescape
 
+from reedbed.domain.images import MAIL_PATH
 from reedbed.ingest.clean_urls import data_image, largest, web_address
 
 _NOSCRIPT = re.compile(r"<noscript[^<>]*>((?:(?!</?noscript).)*+)</noscript\s*>", re.IGNORECASE | re.DOTALL)
@@ -78,10 +79,16 @@ def route_images(html: str, through: Callable[[str], str], *, everything: bool) 
     return _CLEAN_IMAGE.sub(routed, _CLEAN_SOURCE.sub("", html) if everything else html)
 
 
+def route_mail_images(html: str, through: Callable[[str], str]) -> str:
+    """Give the pictures that came inside a mail another address; `through` gets the name of each."""
+    return _MAIL_SRC.sub(lambda found: f' src="{escape(through(found[1]))}"', html)
+
+
 # Exact on clean markup: nh3 escapes `<`, `>` and `"` inside attribute values and `<` in text.
 _CLEAN_IMAGE = re.compile(r"<img [^>]*>")
 _CLEAN_SOURCE = re.compile(r"<source [^>]*srcset=[^>]*>")
 _HTTP_SRC = re.compile(r' data-http-src="([^"]*)"')
+_MAIL_SRC = re.compile(rf' src="{re.escape(MAIL_PATH)}([0-9a-f]{{64}})"')
 _ANY_SRC = re.compile(r' (?:src|data-http-src)="(https?:[^"]*)"')
 _CHOICES = re.compile(r' (?:srcset|sizes)="[^"]*"')
 

@@ -6,14 +6,16 @@ Only addresses signed here are fetched, behind the guard, and only what is a pic
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched, FetchRequest
-from reedbed.domain.images import picture_type, signed_address, signed_path
+from reedbed.domain.images import MAIL_KEY, picture_type, signed_address, signed_path
 from reedbed.domain.limits import Allowance
-from reedbed.ingest.clean_images import route_images
+from reedbed.ingest.clean_images import route_images, route_mail_images
 from reedbed.services.limits import network_of, spend
 from reedbed.services.runtime import Runtime
+from reedbed.store import blobs
 
 FETCHES = Allowance(200, 5)
 """Pictures that have to be fetched first, for one address: a page or three at once."""
@@ -32,11 +34,20 @@ class Picture:
 class Pictures:
     """Gives pictures the address they are shown from: their own, or one through the server."""
 
-    def __init__(self, through: Callable[[str], str] | None, *, everything: bool) -> None:
+    def __init__(
+        self,
+        through: Callable[[str], str] | None,
+        *,
+        everything: bool,
+        of_mails: Callable[[str], str] | None = None,
+    ) -> None:
         self._through = through
         self._everything = everything
+        self._of_mails = of_mails
 
     def in_html(self, clean_html: str) -> str:
+        if self._of_mails is not None:
+            clean_html = route_mail_images(clean_html, self._of_mails)
         if self._through is None:
             return clean_html
         return route_images(clean_html, self._through, everything=self._everything)
@@ -48,25 +59,37 @@ class Pictures:
 
 
 def pictures_for_page(runtime: Runtime) -> Pictures:
-    return _pictures(runtime, "")
-
-
-def pictures_for_programs(runtime: Runtime) -> Pictures:
-    """With whole addresses: an app has no page they could be relative to."""
-    return _pictures(runtime, runtime.accounts.base_url)
-
-
-def _pictures(runtime: Runtime, base: str) -> Pictures:
     if runtime.images.mode == "off":
         return Pictures(None, everything=False)
+    return Pictures(partial(signed_path, runtime.secret), everything=runtime.images.mode == "all")
+
+
+def pictures_for_programs(runtime: Runtime, base: str = "") -> Pictures:
+    """With whole addresses, which open without a login: an app has neither our page nor its cookie.
+
+    `base` is how the program reached us, where that is known.
+    """
+    place = base or runtime.accounts.base_url
+
+    def through(url: str) -> str:
+        return place + signed_path(runtime.secret, url)
+
     return Pictures(
-        lambda url: base + signed_path(runtime.secret, url), everything=runtime.images.mode == "all"
+        _as_it_is if runtime.images.mode == "off" else through,
+        everything=runtime.images.mode == "all",
+        of_mails=lambda name: through(f"{MAIL_KEY}{name}"),
     )
+
+
+def _as_it_is(url: str) -> str:
+    return url
 
 
 async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> Picture:
     """The picture behind a signed path."""
     url = signed_address(runtime.secret, signature, encoded)
+    if url is not None and url.startswith(MAIL_KEY):
+        return await _from_mail(runtime, url)
     if url is None or runtime.images.mode == "off":
         raise NotFound(_NONE)
     cache = runtime.images.cache
@@ -77,6 +100,14 @@ async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str |
         if cache is not None:
             await asyncio.to_thread(cache.put, url, data)
     return Picture(picture_type(data) or "application/octet-stream", data)
+
+
+async def _from_mail(runtime: Runtime, key: str) -> Picture:
+    async with runtime.db.read() as tx:
+        found = await blobs.kept(tx, key)
+    if found is None:
+        raise NotFound(_NONE)
+    return Picture(*found)
 
 
 async def _fetch(runtime: Runtime, url: str) -> bytes:

@@ -6,6 +6,7 @@ from hashlib import sha256
 from reedbed.domain.confirmations import find_confirmation
 from reedbed.domain.dedupe import change_hash, sort_at
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
+from reedbed.domain.images import MAIL_KEY, MAIL_PATH
 from reedbed.domain.newsletters import Confirmation, Mail
 from reedbed.domain.times import Instant
 from reedbed.ingest.mail.markup import (
@@ -20,10 +21,6 @@ from reedbed.ingest.mail.markup import (
 from reedbed.ingest.mail.pictures import media_type
 from reedbed.services.refresh_words import words_of
 from reedbed.store.entry_writes import EntryRow, EntryText
-
-IMAGES = "/newsletters/images/"
-_KEPT_AS = "mail:"
-"""Before the hash of a picture's bytes: what no mail holds any more is swept by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +56,6 @@ class Letter:
         )
 
 
-def image_key(name: str) -> str:
-    """Under which a picture is kept; `name` is the last part of its address."""
-    return f"{_KEPT_AS}{name}"
-
-
 def letter_of(mail: Mail) -> Letter:
     """Cleans markup: not for the event loop."""
     cids = {picture.cid: number for number, picture in enumerate(mail.pictures)}
@@ -91,11 +83,11 @@ def _entry(mail: Mail, content: str) -> ParsedEntry:
 
 
 def _kept(data: bytes) -> KeptPicture:
-    return KeptPicture(image_key(sha256(data).hexdigest()), media_type(data) or "image/png", data)
+    return KeptPicture(f"{MAIL_KEY}{sha256(data).hexdigest()}", media_type(data) or "image/png", data)
 
 
 def _address(picture: KeptPicture) -> str:
-    return f"{IMAGES}{picture.digest.removeprefix(_KEPT_AS)}"
+    return f"{MAIL_PATH}{picture.digest.removeprefix(MAIL_KEY)}"
 
 
 def _fingerprint(mail: Mail) -> str:

@@ -75,17 +75,21 @@ class Placing:
 
 async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> Followed:
     """Follow, or arrange what is followed already: apps ask twice."""
-    folder_id = await _folder_for(runtime, user_id, placing)
-    folder = folder_id if isinstance(folder_id, int) else None
     title = placing.title.strip()[:MAX_NAME] or None
     try:
-        made = await subscribe(runtime, user_id, Wish(url, folder, title, asked_as=_as_asked(url)))
+        made = await subscribe(
+            runtime, user_id, Wish(url, title=title, only_found=True, asked_as=_as_asked(url))
+        )
     except Conflict:
         known = await _find(runtime, user_id, url)
         if known is None:
             raise
         await arrange(runtime, user_id, known, placing)
         return known
+    # Only now: a folder for a feed that does not exist would stay empty.
+    folder_id = await _folder_for(runtime, user_id, placing)
+    if folder_id is not SAME:
+        await change_subscription(runtime, user_id, made.id, Change(folder_id=folder_id))
     return await _followed(runtime, user_id, made.id)
 
 

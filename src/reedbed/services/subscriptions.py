@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from reedbed.domain.auto_summaries import check_summary_words
+from reedbed.domain.discovery import Discovery
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.hints import Hint
 from reedbed.domain.retention import Wish as Keep
@@ -43,6 +44,8 @@ class Wish:
     title: str | None = None
     opml: str | None = None
     looked: bool = False
+    only_found: bool = False
+    """Not an address that does not answer: for programs, which cannot show what is wrong with it."""
     asked_as: str | None = None
     """The address letter by letter, for programs that look for it again; never with credentials."""
 
@@ -51,7 +54,9 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
     """Follow the feed at or behind an address; fetched at once."""
     asked = feed_address(wish.url)
     title = feed_name(wish.title) if wish.title is not None else None
-    address = asked if wish.looked else await _look_behind(runtime, user_id, asked)
+    address = (
+        asked if wish.looked else await _look_behind(runtime, user_id, asked, only_found=wish.only_found)
+    )
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, wish.folder_id)
         subscription_id = await follow_address(
@@ -171,7 +176,7 @@ async def refresh_all(runtime: Runtime, user_id: int) -> int:
     return len(await request_refresh(runtime, wanted, user_id=user_id)) if wanted else 0
 
 
-async def _look_behind(runtime: Runtime, user_id: int, address: str) -> str:
+async def _look_behind(runtime: Runtime, user_id: int, address: str, *, only_found: bool) -> str:
     """The feed's own address. A site that is down or slow may still be followed: the crawler will tell."""
     async with runtime.db.read() as tx:
         if await feeds.by_url(tx, address) or await feeds.by_url(tx, address, user_id):
@@ -180,10 +185,10 @@ async def _look_behind(runtime: Runtime, user_id: int, address: str) -> str:
         async with asyncio.timeout(LOOK_SECONDS):
             found = await discover(runtime.fetcher, address)
     except TimeoutError:
-        return address
+        found = Discovery(reason="The site took too long to answer.", unreachable=True)
     if found.candidates:
         return found.candidates[0].url
-    if found.unreachable:
+    if found.unreachable and not only_found:
         return address
     raise Invalid(found.reason or "No feed was found at this address.", field="url")
 

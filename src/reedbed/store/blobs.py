@@ -13,6 +13,7 @@ _KEEP = Statement(
     columns=["hash", "media_type", "data", "created_at"],
 )
 _BY_HASH = Statement(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")))
+_KEPT = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.hash == bindparam("hash")))
 _READ = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")))
 _ICON = Statement(
     select(blobs.c.media_type, blobs.c.data).where(
@@ -64,6 +65,12 @@ async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) 
 async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
     """Media type and bytes."""
     row = await tx.one(_READ, {"id": blob_id})
+    return None if row is None else (row[0], bytes(row[1]))
+
+
+async def kept(tx: Tx, digest: str) -> tuple[str, bytes] | None:
+    """Media type and bytes of what was stored under this digest."""
+    row = await tx.one(_KEPT, {"hash": digest})
     return None if row is None else (row[0], bytes(row[1]))
 
 

@@ -66,9 +66,10 @@ async def how_many(tx: Tx, user_id: int) -> int:
 
 
 def _shape(query: StreamQuery) -> _Shape:
-    names = ("feed_ids", "or_tag", "tag", "since", "until", "after_id")
+    names = ("feed_ids", "only_feed_ids", "since", "until", "after_id")
     parts = {name for name in names if getattr(query, name) is not None}
-    parts |= {name for name in ("without_feed_ids", "without_tags") if getattr(query, name)}
+    parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
+    parts |= set(("tag", "more_tags")[: len(query.tags)])
     return _Shape(query.order, query.read, query.starred, query.later, frozenset(parts))
 
 
@@ -77,8 +78,11 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
         "user_id": user_id,
         "feed_ids": list(query.feed_ids or ()),
         "without_feed_ids": list(query.without_feed_ids),
-        "or_tag": query.or_tag,
-        "tag": query.tag,
+        "or_tags": list(query.or_tags),
+        "only_feed_ids": list(query.only_feed_ids or ()),
+        "tag": query.tags[0] if query.tags else None,
+        "more_tags": list(query.tags[1:]),
+        "more_count": len(query.tags) - 1,
         "without_tags": list(query.without_tags),
         "since": query.since,
         "until": query.until,
@@ -148,12 +152,14 @@ def _states(shape: _Shape, source: FromClause | None) -> list[ColumnElement[bool
 def _parts(shape: _Shape, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     after = by < bindparam("after_id") if shape.order == "newest" else by > bindparam("after_id")
     in_feeds = among(entries.c.feed_id, "feed_ids")
-    if "or_tag" in shape.parts:
-        in_feeds = or_(in_feeds, has_tag("or_tag", entries.c.id))
+    if "or_tags" in shape.parts:
+        in_feeds = or_(in_feeds, _tags_among("or_tags").exists())
     conditions: dict[str, ColumnElement[bool]] = {
         "feed_ids": in_feeds,
+        "only_feed_ids": among(entries.c.feed_id, "only_feed_ids"),
         "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
-        "without_tags": ~_has_any_tag("without_tags"),
+        "more_tags": _how_many(_tags_among("more_tags")) == bindparam("more_count"),
+        "without_tags": ~_tags_among("without_tags").exists(),
         "since": by.in_(_since()),
         "until": entries.c.fetched_at <= bindparam("until"),
         "after_id": after,
@@ -170,7 +176,8 @@ def _since() -> CompoundSelect[Any]:
     )
 
 
-def _has_any_tag(names: str) -> ColumnElement[bool]:
+def _tags_among(names: str) -> Select[int]:
+    """Those of an entry's tags that the parameter `names` lists."""
     return (
         select(entry_tags.c.entry_id)
         .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
@@ -180,8 +187,11 @@ def _has_any_tag(names: str) -> ColumnElement[bool]:
             among(tags.c.name, names, tags.c.name.type),
         )
         .correlate(entries)
-        .exists()
     )
+
+
+def _how_many(rows: Select[int]) -> ColumnElement[int]:
+    return rows.with_only_columns(func.count()).scalar_subquery()
 
 
 _HOW_MANY = Statement(

@@ -11,6 +11,7 @@ from reedbed.domain.times import Instant
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.errors import status_of
 from reedbed.http.ids import IdPath
+from reedbed.http.places import place_to_tell
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import list_sessions, revoke_session
 from reedbed.services.tokens import create_api_token, create_app_password, list_tokens, revoke_token
@@ -108,7 +109,7 @@ async def _devices(
     shown = DevicesSettings(
         devices=tuple(_device(one, caller, now) for one in sessions),
         passwords=tuple(AppPassword(one.id, one.name, _used(one, now)) for one in passwords),
-        cards=_cards(runtime, caller),
+        cards=_cards(place_to_tell(request, runtime), caller.user.email),
         made=_saved(made),
         name=name,
         error=error.message if error else "",
@@ -173,8 +174,7 @@ def _scope_names(caller: Caller) -> dict[str, str]:
     return names
 
 
-def _cards(runtime: Runtime, caller: Caller) -> tuple[SetupCard, ...]:
-    base, user = runtime.accounts.base_url, caller.user.email
+def _cards(base: str, user: str) -> tuple[SetupCard, ...]:
     password = translate("an app password")
     return (
         SetupCard(

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.images import MAIL_KEY
 from reedbed.domain.newsletters import IngestAddress, Sender
 from reedbed.domain.times import Instant
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -22,7 +23,6 @@ from reedbed.services.newsletter_senders import (
     follow_again,
     unblock_sender,
 )
-from reedbed.services.newsletter_words import image_key
 from reedbed.services.runtime import Runtime
 from reedbed.store import mailboxes, newsletters, shelf
 from reedbed.store.mailboxes import Mailbox
@@ -67,7 +67,7 @@ class _Form:
 async def show_image(runtime: RuntimeOf, caller: CallerOf, name: str) -> Response:
     """A picture that came inside a mail, for whom the mail was sent to."""
     async with runtime.db.read() as tx:
-        found = await newsletters.image(tx, caller.user_id, image_key(name[:64]))
+        found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{name[:64]}")
     if found is None:
         raise NotFound("There is no such picture.")
     media_type, data = found

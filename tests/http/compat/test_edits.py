@@ -216,12 +216,24 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(s
         assert made["streamName"]
     listed = (await app.read("subscription/list"))["subscriptions"]
     assert made["streamId"] in [one["id"] for one in listed]
-    for query in (empty, "not an address", "", "http://10.0.0.1/feed"):
+    nothing, closed = f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed"
+    for query in (empty, "not an address", "", "http://10.0.0.1/feed", nothing, closed):
         failed = await app.post("subscription/quickadd", quickadd=query)
         assert failed.status_code == 200
         assert failed.json()["numResults"] == 0
         assert failed.json()["error"]
     assert (await app.get("subscription/quickadd", quickadd=page)).json()["numResults"] == 1
+
+
+async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    for address in (f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed", shelf.site.page("/e", feeds=())):
+        answer = await app.post(
+            "subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New"
+        )
+        assert answer.status_code == 400
+    assert "user/-/label/New" not in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]
+    assert len((await app.read("subscription/list"))["subscriptions"]) == 2
 
 
 async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:

@@ -100,6 +100,35 @@ async def test_a_label_is_a_folder_a_tag_or_both(shelf: Shelf) -> None:
     assert len(await app.ids(xt=["user/-/label/Keep", "user/-/label/Tech"])) == 2
 
 
+async def test_labels_narrow_each_other_and_never_widen(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    one, two, four = [await shelf.id_of(title) for title in ("One", "Two", "Four")]
+    await app.post("edit-tag", i=[one, four], a="user/-/label/Keep")
+    await app.post("edit-tag", i=[two, four], a=["user/-/label/Later", "user/-/label/News"])
+    keep, later, news = (f"user/-/label/{name}" for name in ("Keep", "Later", "News"))
+    assert await app.ids(s=keep, it=later) == await app.ids(it=[keep, later, keep]) == [four]
+    assert await app.ids(s=keep, it=news, r="o") == [one, four]
+    tech = f"feed/{shelf.feeds['tech']}"
+    assert await app.ids(s=news, it=tech) == await app.ids(s=tech, it=news) == [four]
+    assert await app.ids(s=news, it=[tech, f"feed/{shelf.feeds['news']}"]) == []
+
+
+async def test_streams_asked_for_together_add_up(shelf: Shelf) -> None:
+    app = await shelf.speak()
+    one, two, four = [await shelf.id_of(title) for title in ("One", "Two", "Four")]
+    await app.post("edit-tag", i=one, a="user/-/label/Keep")
+    await app.post("edit-tag", i=two, a=["user/-/label/Later", STARRED])
+    keep, later = "user/-/label/Keep", "user/-/label/Later"
+    tech, old = f"feed/{shelf.feeds['tech']}", f"{STATE}broadcast"
+    assert await app.ids(s=[keep, later], r="o") == [one, two]
+    assert await app.ids(s=[tech, keep], r="o") == [one, four, await shelf.id_of("Five")]
+    assert await app.ids(s=[STARRED, old]) == [two]
+    assert await app.ids(s=[old, f"{STATE}like"]) == []
+    assert len(await app.ids(s=[tech, READING_LIST])) == 5
+    mixed = await app.get("stream/items/ids", s=[STARRED, tech])
+    assert (mixed.status_code, mixed.text) == (400, "Only feeds and labels can be asked for together.")
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -132,6 +161,8 @@ async def test_time_filters_go_by_arrival_not_by_publication(shelf: Shelf) -> No
     assert len(await app.ids(ot=f"{arrived:.3f}")) == 2
     assert len(await app.ids(ot=f"{arrived + 0.001:.3f}")) == 0
     assert len(await app.ids(nt=f"{arrived - 0.001:.3f}")) == 3
+    assert len(await app.ids(nt=int(arrived))) == 5
+    assert len(await app.ids(nt=int(arrived) - 1)) == 3
     assert len(await app.ids(ot="0", nt="")) == 5
     assert (await app.get("stream/items/ids", s=READING_LIST, ot="yesterday")).status_code == 400
 

@@ -1,8 +1,10 @@
 """Settings: the look of a device, ways of reading, the account, devices, secrets, published views."""
 
 import re
+from dataclasses import replace
 from urllib.parse import parse_qs, unquote
 
+from reedbed.roles.app import Application
 from reedbed.services.accounts import create_owner, log_in
 from reedbed.services.runtime import Runtime
 from reedbed.web.views.frame import Look
@@ -95,6 +97,18 @@ async def test_devices_are_listed_and_logged_out(reader: Client, by_cookie: Sign
     assert "this one" in page and f"/settings/devices/{mine}/delete" not in page
     await reader.post(f"/settings/devices/{other}/delete")
     assert (await phone.get("/settings/devices")).status_code == 303
+
+
+async def test_the_cards_tell_an_address_that_works_elsewhere(
+    app: Application, runtime: Runtime, reader: Client
+) -> None:
+    at_home = {"Host": "192.168.1.5:8080"}
+    page = (await reader.get("/settings/devices", headers=at_home)).text
+    assert "http://192.168.1.5:8080/api/greader.php" in page
+    accounts = replace(runtime.accounts, base_url="https://reader.example.org")
+    app.state.runtime = replace(runtime, accounts=accounts)
+    page = (await reader.get("/settings/devices", headers=at_home)).text
+    assert "https://reader.example.org/api/greader.php" in page
 
 
 async def test_an_app_password_is_shown_once_and_revoked(reader: Client, crawl: Crawl) -> None:

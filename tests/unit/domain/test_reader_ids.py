@@ -16,7 +16,8 @@ from reedbed.domain.reader_ids import (
     long_id,
     parse_item_id,
     parse_mark_until,
-    parse_seconds,
+    parse_newest,
+    parse_oldest,
     parse_stream,
     stream_name,
 )
@@ -79,11 +80,17 @@ def test_a_moment_to_mark_by_is_read_in_every_unit(text: str, until: int) -> Non
 
 
 def test_seconds_may_have_a_fraction_and_must_be_numbers() -> None:
-    assert parse_seconds("1700000000.123", "ot") == 1_700_000_000_123
-    assert parse_seconds(" ", "ot") is None
+    assert parse_oldest("1700000000.123") == parse_newest("1700000000.123") == 1_700_000_000_123
+    assert parse_oldest(" ") is None and parse_newest("") is None
     for wrong in ("x", "nan", "inf", "1e999"):
-        with pytest.raises(Invalid):
-            parse_seconds(wrong, "ot")
+        for read in (parse_oldest, parse_newest):
+            with pytest.raises(Invalid):
+                read(wrong)
+
+
+def test_a_whole_second_begins_with_its_first_moment_and_ends_with_its_last() -> None:
+    assert parse_oldest("1700000000") == 1_700_000_000_000
+    assert parse_newest("1700000000") == 1_700_000_000_999
 
 
 def test_a_continuation_says_where_and_which_way() -> None:

@@ -6,6 +6,8 @@ from fastapi import Request
 
 from reedbed.api.compat.params import Params
 from reedbed.domain.accounts import Caller
+from reedbed.http.places import place_of
+from reedbed.services.images import Pictures, pictures_for_programs
 from reedbed.services.runtime import Runtime
 
 
@@ -15,6 +17,10 @@ class Call:
     runtime: Runtime
     caller: Caller
     params: Params
+
+    @property
+    def pictures(self) -> Pictures:
+        return pictures_for_programs(self.runtime, place_of(self.request, self.runtime))
 
     @property
     def user_id(self) -> int:

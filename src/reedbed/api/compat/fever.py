@@ -18,7 +18,6 @@ from reedbed.domain.times import SECOND
 from reedbed.http.caller import RuntimeOf
 from reedbed.http.client_ip import client_ip
 from reedbed.http.errors import headers_of, status_of
-from reedbed.services.images import pictures_for_programs
 from reedbed.services.reader_logins import by_fever_key
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs, entries, folders, following
@@ -87,7 +86,7 @@ async def _favicons(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
 
 async def _items(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
     ids = await _item_ids(tx, call.user_id, call.params)
-    contents = await read_contents(tx, call.user_id, ids, pictures_for_programs(call.runtime))
+    contents = await read_contents(tx, call.user_id, ids, call.pictures)
     total = await entries.how_many(tx, call.user_id)
     return {"total_items": total, "items": fever_out.items(contents)}
 

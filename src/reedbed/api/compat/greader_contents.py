@@ -21,7 +21,6 @@ from reedbed.domain.reader_ids import (
     stream_name,
 )
 from reedbed.domain.times import SECOND
-from reedbed.services.images import pictures_for_programs
 from reedbed.store import entries
 from reedbed.store.database import Tx
 
@@ -64,7 +63,7 @@ async def item_contents(call: Call) -> Response:
     if len(ids) > MOST_ITEMS:
         raise Invalid(f"At most {MOST_ITEMS} items in one call.", field="i")
     async with call.runtime.db.read() as tx:
-        contents = await read_contents(tx, call.user_id, ids, pictures_for_programs(call.runtime))
+        contents = await read_contents(tx, call.user_id, ids, call.pictures)
     return json(_stream(call, stream_name(READING_LIST), "Reading list", items(contents), {}))
 
 
@@ -75,8 +74,7 @@ async def stream_contents(call: Call, stream: str) -> Response:
     async with call.runtime.db.read() as tx:
         asked = await read_stream(tx, call.user_id, streams, call.params)
         found, continuation = await _page(tx, call.user_id, asked, wanted)
-        pictures = pictures_for_programs(call.runtime)
-        contents = await read_contents(tx, call.user_id, [item.id for item in found], pictures)
+        contents = await read_contents(tx, call.user_id, [item.id for item in found], call.pictures)
     title = asked.target.title or next((origin.title for origin in contents.origins.values()), "")
     return json(_stream(call, asked.target.name, title, items(contents), continuation))
 

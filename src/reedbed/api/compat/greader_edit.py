@@ -69,7 +69,7 @@ def _selections(target: Target) -> list[Selection]:
             return []
         return [Selection(view="starred" if target.state == "starred" else "all")]
     chosen = [] if target.feed_ids is None else [Selection(feed_ids=target.feed_ids)]
-    return [*chosen, *([Selection(tag=target.tag)] if target.tag else [])]
+    return [*chosen, *(Selection(tag=tag) for tag in target.tags)]
 
 
 async def subscription_edit(call: Call) -> Response:

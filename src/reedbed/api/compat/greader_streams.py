@@ -17,7 +17,8 @@ from reedbed.domain.reader_ids import (
     StateStream,
     Stream,
     decode_continuation,
-    parse_seconds,
+    parse_newest,
+    parse_oldest,
     parse_stream,
     stream_name,
 )
@@ -30,13 +31,13 @@ MOST_FILTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a stream names: a state, or feeds, or a tag; a label may be feeds and a tag at once."""
+    """What a stream names: a state, or feeds, or tags; a label may be feeds and a tag at once."""
 
     name: str
     title: str
     state: str | None = None
     feed_ids: tuple[int, ...] | None = None
-    tag: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Directory:
@@ -86,7 +87,7 @@ class Directory:
             tuple(one.feed_id for one in await self.followed() if one.folder_id in inside) if inside else None
         )
         shown = labels.folders[inside[0]] if inside else name
-        return Target(stream_name(LabelStream(shown)), shown, feed_ids=feeds, tag=tag)
+        return Target(stream_name(LabelStream(shown)), shown, feed_ids=feeds, tags=(tag,) if tag else ())
 
     async def _feed(self, feed_id: int | None, url: str) -> Target | None:
         if feed_id is not None:
@@ -129,8 +130,8 @@ async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Para
     query: StreamQuery | None = StreamQuery(
         order=order,
         after_id=after_id,
-        since=parse_seconds(params.one("ot"), "ot"),
-        until=parse_seconds(params.one("nt"), "nt"),
+        since=parse_oldest(params.one("ot")),
+        until=parse_newest(params.one("nt")),
     )
     query = _with(query, target)
     for text in _few(params.all("it")):
@@ -147,12 +148,21 @@ async def _find_all(directory: Directory, texts: Sequence[str]) -> Target:
     known = [target for target in found if target is not None]
     if not known or len(known) < len(found):
         raise Invalid("There is no such stream.", field="s")
-    if len(known) == 1:
-        return known[0]
-    if any(target.feed_ids is None or target.tag is not None for target in known):
-        raise Invalid("Only feeds and folders can be asked for together.", field="s")
-    every = tuple(dict.fromkeys(feed for target in known for feed in target.feed_ids or ()))
-    return replace(known[0], feed_ids=every)
+    return known[0] if len(known) == 1 else _together(known)
+
+
+def _together(targets: Sequence[Target]) -> Target:
+    """What is in any of them. States that are always empty add nothing, and beside everything all else is."""
+    full = [target for target in targets if target.state not in EMPTY_STATES] or targets[:1]
+    if everything := next((target for target in full if target.state == READING_LIST.name), None):
+        return everything
+    if len(full) == 1:
+        return full[0]
+    if any(target.state is not None for target in full):
+        raise Invalid("Only feeds and labels can be asked for together.", field="s")
+    feeds = dict.fromkeys(feed for target in full for feed in target.feed_ids or ())
+    tags = dict.fromkeys(tag for target in full for tag in target.tags)
+    return replace(full[0], feed_ids=tuple(feeds), tags=tuple(tags))
 
 
 def _few(texts: Iterable[str]) -> list[str]:
@@ -176,12 +186,20 @@ def _with(query: StreamQuery, target: Target) -> StreamQuery | None:
 
 
 def _within(query: StreamQuery, target: Target) -> StreamQuery | None:
-    feeds, tag = target.feed_ids, target.tag
+    feeds, tags = target.feed_ids, target.tags
     if feeds is None:
-        return replace(query, tag=tag) if query.tag in (None, tag) else None
-    if query.feed_ids is not None:
-        return replace(query, feed_ids=tuple(id for id in feeds if id in query.feed_ids))
-    return replace(query, feed_ids=feeds, or_tag=tag)
+        return replace(query, tags=tuple(dict.fromkeys((*query.tags, *tags))))
+    if query.feed_ids is None:
+        return replace(query, feed_ids=feeds, or_tags=tags)
+    if query.or_tags:
+        return replace(query, only_feed_ids=_both(query.only_feed_ids, feeds))
+    if tags:
+        return replace(query, feed_ids=feeds, or_tags=tags, only_feed_ids=query.feed_ids)
+    return replace(query, feed_ids=_both(query.feed_ids, feeds))
+
+
+def _both(some: tuple[int, ...] | None, others: tuple[int, ...]) -> tuple[int, ...]:
+    return others if some is None else tuple(id for id in others if id in some)
 
 
 def _without(query: StreamQuery, target: Target) -> StreamQuery | None:
@@ -190,7 +208,7 @@ def _without(query: StreamQuery, target: Target) -> StreamQuery | None:
             return replace(
                 query,
                 without_feed_ids=(*query.without_feed_ids, *(target.feed_ids or ())),
-                without_tags=(*query.without_tags, *([target.tag] if target.tag else [])),
+                without_tags=(*query.without_tags, *target.tags),
             )
         case "read" | "unread":
             wanted = target.state == "unread"

@@ -2,12 +2,12 @@
 
 import hmac
 from hashlib import sha256
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import NotFound
 from reedbed.http.caller import RuntimeOf
+from reedbed.http.places import place_of
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs
 
@@ -29,16 +29,8 @@ async def icon(runtime: RuntimeOf, name: str) -> Response:
 
 
 def icon_address(request: Request, runtime: Runtime, icon_id: int) -> str:
-    return f"{_base(request, runtime)}/greader/icons/{icon_id}-{_signature(runtime, icon_id)}.png"
+    return f"{place_of(request, runtime)}/greader/icons/{icon_id}-{_signature(runtime, icon_id)}.png"
 
 
 def _signature(runtime: Runtime, icon_id: int) -> str:
     return hmac.new(runtime.secret, f"icon\0{icon_id}".encode(), sha256).hexdigest()[:20]
-
-
-def _base(request: Request, runtime: Runtime) -> str:
-    """As the app came here; the configured address knows better whether that was by https."""
-    configured = runtime.accounts.base_url.rstrip("/")
-    if urlsplit(configured).netloc == request.url.netloc:
-        return configured
-    return f"{request.url.scheme}://{request.url.netloc}"
