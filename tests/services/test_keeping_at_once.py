@@ -36,6 +36,10 @@ async def crawl(database_url: str) -> AsyncIterator[Crawl]:
 
 @pytest.fixture
 async def read_entries(crawl: Crawl, site: FeedSite) -> tuple[int, list[int]]:
+    return await two_read(crawl, site)
+
+
+async def two_read(crawl: Crawl, site: FeedSite) -> tuple[int, list[int]]:
     """A reader, and two entries that they have read."""
     for title in ("one", "two"):
         site.publish(title, content="<p>Hello there</p>")
@@ -87,14 +91,12 @@ async def test_what_was_kept_a_moment_before_stays(
     assert await crawl.column("SELECT id FROM entries") == [one]
 
 
-async def test_a_star_that_is_being_put_on_holds_the_entry(
-    read_entries: tuple[int, list[int]], crawl: Crawl
-) -> None:
-    if crawl.runtime.db.engine == "sqlite":
-        pytest.skip("SQLite has one writer: there is no such moment")
-    user, (one, _) = read_entries
-    async with crawl.runtime.db.write() as starring, crawl.runtime.db.write() as removing:
-        await marks.put(starring, user, "starred", [one], 1)
-        gone = await asyncio.wait_for(retention.remove(removing, [one], "read"), 30)
-    assert gone.entries == 0
-    assert await crawl.column("SELECT entry_id FROM starred") == [one]
+async def test_a_star_that_is_being_put_on_holds_the_entry(postgres_url: str, site: FeedSite) -> None:
+    """SQLite has one writer: there is no such moment."""
+    async with crawl_on(postgres_url) as crawl:
+        user, (one, _) = await two_read(crawl, site)
+        async with crawl.runtime.db.write() as starring, crawl.runtime.db.write() as removing:
+            await marks.put(starring, user, "starred", [one], 1)
+            gone = await asyncio.wait_for(retention.remove(removing, [one], "read"), 30)
+        assert gone.entries == 0
+        assert await crawl.column("SELECT entry_id FROM starred") == [one]

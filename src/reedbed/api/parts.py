@@ -4,6 +4,8 @@ from fastapi import FastAPI
 
 from reedbed.api import (
     ai,
+    article_proxy,
+    article_selectors,
     auth,
     bookmarks,
     cleanups,
@@ -57,6 +59,8 @@ PARTS = (
     questions,
     stories,
     ai,
+    article_proxy,
+    article_selectors,
     status,
     auth,
     sign_in,

@@ -16,7 +16,8 @@ from reedbed.domain.times import Instant
 from reedbed.ingest.article_gates import closed_gate
 from reedbed.ingest.article_layout import article_markup
 from reedbed.ingest.article_metadata import Metadata, read_metadata
-from reedbed.ingest.article_source import base_of, page_source, selected
+from reedbed.ingest.article_selecting import Chosen, choose
+from reedbed.ingest.article_source import base_of, page_source
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.clean_images import unwrap_noscript
 from reedbed.ingest.language import detect_language
@@ -51,7 +52,10 @@ class NotAnArticle:
 def extract_article(
     page: str | bytes, url: str, *, keep: str | None = None, drop: str | None = None
 ) -> Article | NotAnArticle:
-    """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not."""
+    """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not.
+
+    Where nothing fits what is to be kept, the article is looked for as on any page.
+    """
     source = page_source(page, MAX_BYTES)
     if source is None:
         return NotAnArticle("The page is too large to read as an article.")
@@ -60,10 +64,13 @@ def extract_article(
         return NotAnArticle("The page could not be read as HTML.")
     base = base_of(tree, url)
     metadata = read_metadata(tree, base)
-    content = clean_html(_markup(source, tree, url, metadata.title, keep, drop), base)
+    chosen = choose(source, keep, drop) if keep or drop else Chosen("", "")
+    if chosen is None:
+        return NotAnArticle("The feed's selectors took too long on this page.")
+    content = clean_html(chosen.kept or _markup(chosen, tree, url, metadata.title), base)
     text = clean_text(content)
     # What a person chose by hand is the article, whatever it says.
-    reason = None if keep else _no_article(source, metadata, content, text)
+    reason = None if chosen.kept and text else _no_article(source, metadata, content, text)
     return NotAnArticle(reason) if reason else _article(metadata, content, text)
 
 
@@ -80,16 +87,9 @@ def _tree(source: str) -> html.HtmlElement | None:
     return tree
 
 
-def _markup(
-    source: str, tree: html.HtmlElement, url: str, title: str | None, keep: str | None, drop: str | None
-) -> str:
-    if not keep and not drop:
-        return article_markup(tree, url, title)
-    chosen = selected(source, keep, drop)
-    if keep:
-        return chosen
-    rest = _tree(chosen)
-    return "" if rest is None else article_markup(rest, url, title)
+def _markup(chosen: Chosen, tree: html.HtmlElement, url: str, title: str | None) -> str:
+    looked_at = _tree(chosen.rest) if chosen.rest else tree
+    return "" if looked_at is None else article_markup(looked_at, url, title)
 
 
 def _no_article(source: str, metadata: Metadata, content: str, text: str) -> str | None:

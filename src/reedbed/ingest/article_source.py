@@ -1,13 +1,10 @@
-"""A page as text: decoded, bounded, and narrowed by the selectors a feed may have."""
+"""A page as text: decoded and bounded."""
 
 import re
 from urllib.parse import urljoin
 
 from lxml import html
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from reedbed.domain.errors import Invalid
-from reedbed.ingest.clean_bounds import bounded
 from reedbed.ingest.clean_markup import ATTRIBUTES, MAX_ATTRIBUTES, read_attributes
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
@@ -62,20 +59,3 @@ def base_of(tree: html.HtmlElement, url: str) -> str:
             except ValueError:
                 break
     return url
-
-
-def selected(source: str, keep: str | None, drop: str | None) -> str:
-    tree = LexborHTMLParser(bounded(source))
-    if drop:
-        for node in _matching(tree, drop, "drop"):
-            node.decompose()
-    if keep:
-        return "".join(node.html or "" for node in _matching(tree, keep, "keep"))
-    return tree.html or ""
-
-
-def _matching(tree: LexborHTMLParser, selector: str, field: str) -> list[LexborNode]:
-    try:
-        return tree.css(selector)
-    except (SelectolaxError, ValueError) as error:
-        raise Invalid(f"“{selector}” is no CSS selector.", field) from error

@@ -2,19 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reedbed.domain.errors import NotFound
+from reedbed.domain.article_selectors import ArticleSelectors
+from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched
+from reedbed.domain.texts import storable
 from reedbed.domain.times import DAY, SECOND, Instant
-from reedbed.domain.urls import host_of
+from reedbed.domain.urls import host_of, normalize_url
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
-from reedbed.store import entries, full_articles
+from reedbed.store import article_selectors, entries, full_articles
 from reedbed.store.jobs import Job
 
 COOLDOWN = DAY
 EXTRACT_SECONDS = 20.0
+LONGEST_ADDRESS = 4_096
 AT_ONCE = 20
 """Entries of one job before it makes room for others."""
 
@@ -30,20 +33,39 @@ class FullArticle:
     """One plain sentence, when it could not be had."""
 
 
-async def read_full_article(runtime: Runtime, user_id: int, entry_id: int) -> FullArticle:
-    """The whole article of an entry this user sees, fetched now if it was never had."""
+async def read_full_article(
+    runtime: Runtime, user_id: int, entry_id: int, *, within: float | None = None
+) -> FullArticle:
+    """The whole article of an entry this user sees, fetched now if it was never had as it is wanted.
+
+    `within` so many seconds, or in the time that any fetch has.
+    """
     async with runtime.db.read() as tx:
         entry = await entries.get(tx, user_id, entry_id)
-        tried = await full_articles.attempted_at(tx, entry_id) if entry else None
+        tried = (await article_selectors.standing(tx, entry_id)).tried_at
     if entry is None:
         raise NotFound("There is no such entry.")
-    if entry.full_content is not None:
+    if entry.full_content is not None and tried is not None:
         return FullArticle(entry.full_content)
     if entry.row.url is None:
         return FullArticle(None, _NO_ADDRESS)
     if tried is not None and runtime.now() < tried + COOLDOWN:
         return FullArticle(None, _tried_lately(runtime.now(), tried))
-    return await _fetch(runtime, entry_id, entry.row.url)
+    found = await _fetch(runtime, entry_id, entry.row.url, within)
+    return found if found.content is not None else replace(found, content=entry.full_content)
+
+
+async def open_article(runtime: Runtime, user_id: int, url: str) -> str:
+    """The article at the address of an entry that this user sees; at no other address."""
+    address = normalize_url(storable(url)) if len(url) <= LONGEST_ADDRESS else None
+    async with runtime.db.read() as tx:
+        entry_id = await full_articles.seen_at(tx, user_id, address) if address else None
+    if entry_id is None:
+        raise NotFound("None of your entries has this address.")
+    found = await read_full_article(runtime, user_id, entry_id, within=runtime.images.timeout)
+    if found.content is None:
+        raise Unavailable(found.failed)
+    return found.content
 
 
 async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
@@ -62,8 +84,10 @@ async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArtic
     return await _fetch(runtime, entry_id, url)
 
 
-async def _fetch(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
-    found = await _extract(runtime, url)
+async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None = None) -> FullArticle:
+    async with runtime.db.read() as tx:
+        selectors = (await article_selectors.standing(tx, entry_id)).selectors
+    found = await _extract(runtime, url, selectors, within)
     async with runtime.db.write() as tx:
         if found.content is None:
             await full_articles.note_attempt(tx, entry_id, runtime.now())
@@ -72,21 +96,24 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
     return found
 
 
-async def _extract(runtime: Runtime, url: str) -> FullArticle:
-    page = await runtime.fetcher.fetch_page(url)
-    if not isinstance(page, Fetched):
-        return FullArticle(None, getattr(page, "message", _TOO_HARD))
+async def _extract(
+    runtime: Runtime, url: str, selectors: ArticleSelectors, within: float | None
+) -> FullArticle:
     try:
+        async with asyncio.timeout(within):
+            page = await runtime.fetcher.fetch_page(url)
+        if not isinstance(page, Fetched):
+            return FullArticle(None, getattr(page, "message", _TOO_HARD))
         async with asyncio.timeout(EXTRACT_SECONDS):
-            return await asyncio.to_thread(_read, page.body, page.url)
+            return await asyncio.to_thread(_read, page.body, page.url, selectors)
     except TimeoutError:
         return FullArticle(None, _TOO_HARD)
 
 
-def _read(body: bytes, url: str) -> FullArticle:
+def _read(body: bytes, url: str, selectors: ArticleSelectors) -> FullArticle:
     from reedbed.ingest.article import Article, extract_article  # loads the extractor at its first use
 
-    found = extract_article(body, url)
+    found = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
     return FullArticle(found.content_html) if isinstance(found, Article) else FullArticle(None, found.reason)
 
 

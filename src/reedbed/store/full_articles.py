@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import BigInteger, bindparam, func, or_, select, update
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.entry_columns import visible
 from reedbed.store.statements import Statement
-from reedbed.store.tables import entries, entry_bodies, feeds, subscriptions
+from reedbed.store.tables import article_selectors, entries, entry_bodies, feeds, subscriptions
 
-_ATTEMPTED = Statement(
-    select(entry_bodies.c.full_attempted_at).where(entry_bodies.c.entry_id == bindparam("id"))
-)
 _NOTE_ATTEMPT = Statement(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
@@ -36,18 +34,31 @@ _MODES = Statement(
 _MISSING = Statement(
     select(entries.c.id, entries.c.url)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
     .where(
         among(entries.c.id, "ids"),
         entries.c.url.is_not(None),
-        entry_bodies.c.full_content.is_(None),
-        entry_bodies.c.full_attempted_at.is_(None),
+        # Never, or with other selectors than the feed has now.
+        func.coalesce(entry_bodies.c.full_attempted_at, -1)
+        < func.coalesce(article_selectors.c.changed_at, 0),
     )
     .order_by(entries.c.id)
 )
-
-
-async def attempted_at(tx: Tx, entry_id: int) -> Instant | None:
-    return await tx.value(_ATTEMPTED, {"id": entry_id})
+_USER = bindparam("user_id", type_=BigInteger)
+_SEEN_AT = Statement(
+    select(entries.c.id)
+    .where(
+        # Feed by feed, since that is how addresses are indexed.
+        or_(
+            entries.c.feed_id.in_(select(subscriptions.c.feed_id).where(subscriptions.c.user_id == _USER)),
+            entries.c.feed_id.in_(select(feeds.c.id).where(feeds.c.owner_id == _USER)),
+        ),
+        entries.c.normalized_url == bindparam("address"),
+        visible(),
+    )
+    .order_by(entries.c.id.desc())
+    .limit(1)
+)
 
 
 async def note_attempt(tx: Tx, entry_id: int, now: Instant) -> None:
@@ -61,6 +72,11 @@ async def keep(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
 async def modes(tx: Tx, feed_id: int) -> set[str]:
     """What those who follow this feed want of its articles: `auto`, `always`, `never`."""
     return {row[0] for row in await tx.all(_MODES, {"feed_id": feed_id})}
+
+
+async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:
+    """The newest entry with this normalised address that the user sees."""
+    return await tx.value(_SEEN_AT, {"user_id": user_id, "address": address})
 
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:

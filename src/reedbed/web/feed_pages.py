@@ -6,11 +6,12 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 
-from reedbed.domain.accounts import Caller
+from reedbed.domain.accounts import Caller, User
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.times import HOUR, MINUTE
+from reedbed.services.article_selectors import selectors_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub_standing import ShownHub, hub_standing
 from reedbed.store import feed_status, folders, newsletters, subscriptions
@@ -25,7 +26,7 @@ from reedbed.web.sidebar import icon_address
 from reedbed.web.summary_choices import summary_choices
 from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
-from reedbed.web.views.managing import FeedEdit, FeedList, FeedsPage
+from reedbed.web.views.managing import FeedArticles, FeedEdit, FeedList, FeedsPage
 
 PAGE_SIZE = 20
 LONGEST_SEARCH = 255
@@ -136,7 +137,19 @@ async def read_edit(
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         return form
-    return replace(form, framing=await feed_framing(runtime, caller.user, one, zone_of(request)))
+    return replace(
+        form,
+        framing=await feed_framing(runtime, caller.user, one, zone_of(request)),
+        articles=await _articles(runtime, caller.user, one),
+    )
+
+
+async def _articles(runtime: Runtime, user: User, one: Subscription) -> FeedArticles | None:
+    found = await selectors_of(runtime, user, one.id)
+    if not found.may_change:
+        return None
+    keep, drop = "\n".join(found.selectors.keep), "\n".join(found.selectors.drop)
+    return FeedArticles(keep, drop, shared=not one.feed.private, newest=found.newest)
 
 
 def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[Choice, ...]:

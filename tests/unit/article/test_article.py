@@ -3,6 +3,7 @@ import time
 import pytest
 
 from reedbed.domain.errors import Invalid
+from reedbed.ingest import article_selecting
 from reedbed.ingest.article import Article, NotAnArticle, extract_article
 
 URL = "https://site.example/2026/story.html"
@@ -106,6 +107,29 @@ def test_selectors_say_what_the_article_is() -> None:
     assert "reeds.jpg" in found.content_html
     assert "Copyright" in found.text
     assert "Reeds at dawn" not in found.text
+
+
+def test_where_nothing_fits_what_is_kept_the_article_is_found_as_usual() -> None:
+    found = article(PAGE, keep=".moved-elsewhere", drop="figcaption")
+    assert SENTENCE in found.text
+    assert "Reeds at dawn" not in found.text
+
+
+def test_what_is_chosen_within_what_is_chosen_comes_once() -> None:
+    page = "<div class=a><p>once</p><div class=a>inner <i class=x>and <b class=x>gone</b></i></div></div>"
+    assert article(page, keep=".a, p, .a .a", drop=".x, b").text.split() == ["once", "inner"]
+
+
+def test_selectors_that_keep_nothing_to_read_keep_no_article() -> None:
+    assert isinstance(extract_article("<p></p><i>x</i>", URL, keep="p"), NotAnArticle)
+
+
+def test_a_page_made_to_tire_selectors_out_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(article_selecting, "SECONDS", 1.0)
+    page = f"<div>{'<p>x</p>' * 36_000}</div>"
+    found = extract_article(page, URL, keep="h2 ~ p, h3 ~ p ~ p ~ p")
+    assert isinstance(found, NotAnArticle)
+    assert "selectors" in found.reason
 
 
 def test_a_wrong_selector_is_named() -> None:

@@ -1,7 +1,6 @@
 """The parent's side of the sandbox, and the door everything that receives mail uses."""
 
 import asyncio
-import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from weakref import WeakKeyDictionary
@@ -9,6 +8,7 @@ from weakref import WeakKeyDictionary
 from reedbed.domain.newsletters import Mail, NotAMail
 from reedbed.ingest.mail.mime import read_mime
 from reedbed.ingest.mail.wire import unpacked
+from reedbed.ingest.sandboxing import bare_environment
 
 _HARMLESS_BYTES = 3_000_000
 _HARMLESS_BOUNDARIES = 16
@@ -42,10 +42,14 @@ def _boundaries(raw: bytes) -> int:
 
 
 async def _ask_sandbox(raw: bytes) -> bytes:
-    # Only what Python needs to start: no secret of this process is within reach of the mail.
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "reedbed.ingest.mail.sandbox", stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept
+        sys.executable,
+        "-m",
+        "reedbed.ingest.mail.sandbox",
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        env=bare_environment(),
     )
     try:
         answer, _ = await asyncio.wait_for(process.communicate(raw), _WALL_SECONDS)

@@ -3,21 +3,17 @@
 It reads the mail from standard input and writes the outcome to standard output. The parent may kill it.
 """
 
-import resource
 import sys
 
 from reedbed.ingest.mail.mime import read_mime
 from reedbed.ingest.mail.wire import packed
+from reedbed.ingest.sandboxing import accept_limits
 
-CPU_SECONDS = 5
 MEMORY = 1 << 30
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    accept_limits(MEMORY)
     sys.stdout.buffer.write(packed(read_mime(sys.stdin.buffer.read())))
 
 

@@ -1,7 +1,6 @@
 """The parent's side of the sandbox, and the door the crawler uses."""
 
 import asyncio
-import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from weakref import WeakKeyDictionary
@@ -12,6 +11,7 @@ from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
 from reedbed.ingest.parse.limits import MAX_BYTES
 from reedbed.ingest.parse.wire import unpacked
+from reedbed.ingest.sandboxing import bare_environment
 
 _THREAD_FROM = 200_000
 """Bytes from which a parse would hold up the event loop for more than a few milliseconds."""
@@ -53,8 +53,6 @@ def _slot() -> asyncio.Semaphore:
 
 
 async def _ask_sandbox(order: bytes) -> bytes:
-    # Only what Python needs to start: no secret of this process is within reach of the document.
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -62,7 +60,7 @@ async def _ask_sandbox(order: bytes) -> bytes:
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,
-        env=kept,
+        env=bare_environment(),
     )
     try:
         answer, _ = await asyncio.wait_for(process.communicate(order), _WALL_SECONDS)

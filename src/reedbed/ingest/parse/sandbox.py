@@ -4,7 +4,6 @@ It reads one line of JSON (content_type, url) and then the body from standard in
 standard output. The parent may kill it at any time.
 """
 
-import resource
 import sys
 from typing import cast
 
@@ -13,13 +12,13 @@ import orjson
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
 from reedbed.ingest.parse.wire import packed
+from reedbed.ingest.sandboxing import accept_limits
 
-CPU_SECONDS = 5
 MEMORY = 1 << 29
 
 
 def main() -> None:
-    _accept_limits()
+    accept_limits(MEMORY)
     order = cast(dict[str, str | None], orjson.loads(sys.stdin.buffer.readline()))
     body = sys.stdin.buffer.read()
     outcome = read_with_care(body, content_type=order["content_type"], url=order["url"] or "")
@@ -47,13 +46,6 @@ def _better(ours: ParsedFeed | NotAFeed, other: ParsedFeed | NotAFeed) -> Parsed
     if isinstance(ours, NotAFeed):
         return other
     return other if len(other.entries) > len(ours.entries) else ours
-
-
-def _accept_limits() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 if __name__ == "__main__":

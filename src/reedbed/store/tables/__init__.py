@@ -3,6 +3,7 @@
 `feeds` and `entries` are shared by all users; what has a `user_id` belongs to one.
 """
 
+from reedbed.store.tables.articles import article_selectors
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
 from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds, former_addresses
@@ -27,7 +28,7 @@ from reedbed.store.tables.mail import (
 from reedbed.store.tables.outgoing import share_targets, webhook_deliveries, webhooks
 from reedbed.store.tables.people import event_log, mail_links, sessions, tokens, users
 from reedbed.store.tables.processes import processes
-from reedbed.store.tables.program import app_settings, jobs, leases
+from reedbed.store.tables.program import app_settings, job_pieces, jobs, leases
 from reedbed.store.tables.pushes import push_devices
 from reedbed.store.tables.reading import (
     entry_tags,
@@ -64,6 +65,7 @@ __all__ = [
     "ai_user_usage",
     "analyses",
     "app_settings",
+    "article_selectors",
     "blobs",
     "bookmarks",
     "cleanup_notices",
@@ -89,6 +91,7 @@ __all__ = [
     "identities",
     "identity_sessions",
     "imported_reads",
+    "job_pieces",
     "jobs",
     "later",
     "leases",

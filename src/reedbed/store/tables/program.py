@@ -1,6 +1,6 @@
 """What the program keeps for itself."""
 
-from sqlalchemy import Column, Float, ForeignKey, Index, Table, Text
+from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, Table, Text
 
 from reedbed.store.tables.columns import Id, metadata, moment, number, own_id
 
@@ -41,4 +41,13 @@ jobs = Table(
     Index("ix_jobs_due", "state", "run_at"),
     Index("ix_jobs_user_id", "user_id", "id"),
     sqlite_autoincrement=True,
+)
+
+job_pieces = Table(  # what a job works on, where that is too much for its row
+    "job_pieces",
+    metadata,
+    Column("job_id", Id, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("data", LargeBinary, nullable=False),
 )

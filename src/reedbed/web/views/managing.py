@@ -154,6 +154,19 @@ class FeedFraming:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedArticles:
+    """What of its pages is the article, for those who may say so."""
+
+    keep: str = ""
+    drop: str = ""
+    shared: bool = False
+    newest: int | None = None
+    """An entry to see the effect on."""
+    keep_error: str = ""
+    drop_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FeedEdit:
     id: int
     name: str
@@ -172,6 +185,7 @@ class FeedEdit:
     local_only: bool = False
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFraming | None = None
+    articles: FeedArticles | None = None
     by_mail: bool = False
     """A newsletter: it has no address to look at."""
     errors: FeedForm = field(default_factory=FeedForm)
