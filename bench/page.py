@@ -7,10 +7,9 @@ told as well.
 """
 
 import asyncio
-import os
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import httpx
 from playwright.sync_api import CDPSession, Page, sync_playwright
 from sqlalchemy import text
 
+from bench.process_cpu import cost_of
 from bench.table import record
 from reedbed.domain.times import DAY
 from reedbed.http.cookies import SESSION_COOKIE
@@ -129,31 +129,12 @@ def _cost(client: httpx.Client, pid: int) -> None:
             ENTRY_MS,
         ),
     ):
-        spent = _cpu_of(pid, ask)
+        spent = cost_of(pid, ask).cpu
         record(f"{name}, server CPU", spent * 1_000, "ms", compared_to="promised", other=promise)
 
 
 def _entries(html: str) -> Iterator[str]:
     return (piece for piece in html.split('"') if piece.startswith("/unread/entry/"))
-
-
-def _cpu_of(pid: int, ask: Callable[[], httpx.Response]) -> float:
-    """Seconds for one: the best of a few rounds, which noise can only lengthen."""
-    for _ in range(10):
-        ask().raise_for_status()
-    return min(_round(pid, ask) for _ in range(ROUNDS)) / REQUESTS
-
-
-def _round(pid: int, ask: Callable[[], httpx.Response]) -> float:
-    before = _cpu(pid)
-    for _ in range(REQUESTS):
-        ask().raise_for_status()
-    return _cpu(pid) - before
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
