@@ -22,7 +22,7 @@ async def test_a_subscription_has_every_field_as_text(shelf: Shelf) -> None:
 
 async def test_a_feed_never_fetched_is_listed_without_gaps(shelf: Shelf) -> None:
     app = await shelf.speak()
-    await app.post("subscription/edit", ac="subscribe", s="feed/http://127.0.0.1:9/feed")
+    await shelf.page.post("/api/v1/subscriptions", json={"url": "http://127.0.0.1:9/feed"})
     listed = (await app.read("subscription/list"))["subscriptions"]
     (new,) = [one for one in listed if one["url"] == "http://127.0.0.1:9/feed"]
     assert new["categories"] == []
