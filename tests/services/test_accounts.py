@@ -1,6 +1,7 @@
 """Accounts through the services, on both engines."""
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator
@@ -24,8 +25,10 @@ from reedbed.services.accounts import (
     log_in,
     log_out,
     needs_owner,
+    remove_user,
 )
 from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.mail import note_wish
 from reedbed.services.members import (
     add_member,
     delete_member,
@@ -465,3 +468,14 @@ async def test_a_deleted_account_leaves_nothing_behind(runtime: Runtime, crawl: 
             assert left == [0], table.name
     assert await crawl.column("SELECT email FROM users") == ["other@example.org"]
     assert await crawl.column("SELECT count(*) FROM subscriptions") == [1]
+
+
+async def test_letters_to_similar_addresses_outlive_a_deleted_account(runtime: Runtime, crawl: Crawl) -> None:
+    user = await reader(runtime, "a_b@example.org")
+    others = ["axb@example.org", "za_b@example.org", "a_b@example.org.uk"]
+    async with runtime.db.write() as tx:
+        for email in (user.email, *others):
+            await note_wish(runtime, tx, "reset", email)
+    await remove_user(runtime, user)
+    left = await crawl.column("SELECT payload FROM jobs WHERE kind = 'mail' ORDER BY id")
+    assert [json.loads(payload)["email"] for payload in left] == others

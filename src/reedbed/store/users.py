@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.accounts import User
@@ -79,7 +79,12 @@ _REMOVE_FIRST = tuple(
 )
 _address = select(users.c.email).where(_mine).scalar_subquery()
 _REMOVE_LINKS = Statement(delete(mail_links).where(mail_links.c.email == _address))
-_REMOVE_LETTERS = Statement(delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_address)))
+# In the JSON of the job, and not as a part of somebody else's address.
+_escaped = func.replace(func.replace(_address, "%", r"\%"), "_", r"\_")
+_named = literal('"email":"') + _escaped + literal('"')
+_REMOVE_LETTERS = Statement(
+    delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_named, escape="\\"))
+)
 _REMOVE = Statement(delete(users).where(_mine))
 
 
