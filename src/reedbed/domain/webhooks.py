@@ -14,17 +14,16 @@ from typing import Any
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.letters import Letter
+from reedbed.domain.retries import may_pass
 from reedbed.domain.texts import storable
-from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis
+from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 
 MAX_NAME = 100
 SECRET_PREFIX = "whsec_"  # noqa: S105  the public beginning of a secret, so that leaks can be found
 GIVE_UP_AFTER: Millis = DAY
-FIRST_WAIT: Millis = MINUTE
 LONGEST_WAIT: Millis = 6 * HOUR
 LONG_FAILURE: Millis = 3 * DAY
-TRY_AGAIN = frozenset({408, 425, 429})
 GONE = 410
 
 
@@ -112,16 +111,7 @@ def read_events(words: Iterable[str]) -> frozenset[Event]:
 def judge(status: int) -> Outcome:
     if 200 <= status < 300:
         return Outcome(status, "", again=False)
-    again = status >= 500 or status in TRY_AGAIN
-    return Outcome(status, f"It answered with status {status}.", again=again)
-
-
-def next_try(created_at: Instant, now: Instant) -> Instant | None:
-    """Each wait is as long as all before it: a minute, two, four …; None when it was tried long enough."""
-    waited = now - created_at
-    if waited >= GIVE_UP_AFTER:
-        return None
-    return now + min(max(FIRST_WAIT, waited), LONGEST_WAIT)
+    return Outcome(status, f"It answered with status {status}.", again=may_pass(status))
 
 
 def is_dead(outcome: Outcome, failing_since: Instant | None, now: Instant) -> bool:

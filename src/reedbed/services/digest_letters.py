@@ -9,8 +9,8 @@ from reedbed.domain.accounts import User
 from reedbed.domain.digest_letters import digest_letter
 from reedbed.domain.errors import NotFound
 from reedbed.domain.letters import NotSent
-from reedbed.domain.times import HOUR, MINUTE
-from reedbed.services.jobs import Done, Later, enqueue
+from reedbed.domain.times import HOUR
+from reedbed.services.jobs import Done, Later, enqueue, try_again
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests, events, users
 from reedbed.store.jobs import Job
@@ -19,7 +19,6 @@ log = structlog.get_logger()
 
 JOB_KIND = "digest_mail"
 GIVE_UP_AFTER = 12 * HOUR
-FIRST_WAIT = MINUTE
 UNKNOWN_LINK = "This link does not end anything. Log in and look under Digests."
 
 
@@ -45,10 +44,8 @@ async def post_digest(runtime: Runtime, job: Job) -> Done | Later:
     if not isinstance(posted, NotSent):
         return Done({"sent": "mail"})
     log.warning("a digest was not mailed", digest=digest.id, error=posted.reason)
-    waited = runtime.now() - job.created_at
-    if posted.try_again and waited < GIVE_UP_AFTER:
-        return Later(runtime.now() + max(FIRST_WAIT, waited))
-    return Done({"error": posted.reason})
+    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if posted.try_again else None
+    return later or Done({"error": posted.reason})
 
 
 def unsubscribe_link(runtime: Runtime, user_id: int) -> str:

@@ -16,7 +16,9 @@ from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
-from reedbed.domain.times import MINUTE, SECOND, Instant
+from reedbed.domain.limits import Allowance
+from reedbed.domain.retries import next_try
+from reedbed.domain.times import MINUTE, SECOND, Instant, Millis
 from reedbed.services.runtime import Runtime
 from reedbed.store import jobs
 from reedbed.store.jobs import Job
@@ -106,6 +108,18 @@ async def note_progress(
 async def announce(runtime: Runtime, job: Job, done: int, total: int) -> None:
     data = {"job": str(job.id), "kind": job.kind, "done": done, "total": total}
     await runtime.bus.publish(Hint("progress", user_id=job.user_id, data=data))
+
+
+def try_again(runtime: Runtime, job: Job, *, give_up_after: Millis, least: Millis = MINUTE) -> Later | None:
+    """When to come back to a server that did not take it; None when it was tried long enough."""
+    at = next_try(job.created_at, runtime.now(), give_up_after=give_up_after, least=least)
+    return None if at is None else Later(at)
+
+
+async def pace(runtime: Runtime, key: str, allowance: Allowance) -> Later | None:
+    """When to come back if this was done too often already."""
+    wait = await runtime.limiter.wait_for(key, allowance)
+    return Later(runtime.now() + int(wait * SECOND) + SECOND) if wait > 0 else None
 
 
 async def _beat(runtime: Runtime, job: Job) -> None:

@@ -41,7 +41,7 @@ async def ask_for_letter(runtime: Runtime, wish: Wish, email: str) -> None:
         return
     async with runtime.db.write() as tx:
         await note_wish(runtime, tx, wish, email)
-    await wake_post(runtime)
+    await wake_jobs(runtime)
 
 
 async def may_write_to(runtime: Runtime, email: str) -> bool:
@@ -52,12 +52,8 @@ async def may_write_to(runtime: Runtime, email: str) -> bool:
 
 
 async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
-    """Inside the caller's transaction, after `may_write_to`; call `wake_post` after it."""
+    """Inside the caller's transaction, after `may_write_to`; call `wake_jobs` after it."""
     await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
-
-
-async def wake_post(runtime: Runtime) -> None:
-    await wake_jobs(runtime)
 
 
 async def post_letter(runtime: Runtime, job: Job) -> Done | Later:

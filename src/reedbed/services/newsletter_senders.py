@@ -9,10 +9,11 @@ from reedbed.domain.hints import Hint
 from reedbed.domain.letters import Letter, NotSent
 from reedbed.domain.list_headers import mail_wish
 from reedbed.domain.newsletters import Sender
+from reedbed.domain.retries import may_pass
 from reedbed.domain.senders import sender_key
-from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
+from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.ingest.failures import TEMPORARY
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, try_again
 from reedbed.services.runtime import Runtime
 from reedbed.store import jobs, newsletters, subscriptions, unread
 from reedbed.store.database import Tx
@@ -100,8 +101,9 @@ async def tell_list(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     said = await _tell(runtime, sender)
     if said is None:
-        if runtime.now() - job.created_at < GIVE_UP_AFTER:
-            return Later(runtime.now() + max(MINUTE, runtime.now() - job.created_at))
+        later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
+        if later is not None:
+            return later
         said = REFUSED
     async with runtime.db.write() as tx:
         await newsletters.say_of_leaving(tx, sender.user_id, sender.id, said)
@@ -135,7 +137,7 @@ async def _post(runtime: Runtime, url: str) -> str | None:
         return None if answer.kind == TEMPORARY else REFUSED
     if 200 <= answer < 400:
         return TOLD
-    return None if answer >= 500 or answer in (408, 425, 429) else REFUSED
+    return None if may_pass(answer) else REFUSED
 
 
 async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Instant | None) -> Sender:

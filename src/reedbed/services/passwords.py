@@ -6,8 +6,9 @@ from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.mail_links import EXPIRED
 from reedbed.domain.passwords import check_password
 from reedbed.services.accounts import check_own_password
+from reedbed.services.jobs import wake_jobs
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import ask_for_letter, may_write_to, note_wish, wake_post
+from reedbed.services.mail import ask_for_letter, may_write_to, note_wish
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -28,7 +29,7 @@ async def change_password(runtime: Runtime, caller: Caller, current: str, new: s
     async with runtime.db.write() as tx:
         await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, letter=letter)
     await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
-    await wake_post(runtime)
+    await wake_jobs(runtime)
 
 
 async def forgot_password(runtime: Runtime, email: str, *, ip: str | None = None) -> str:
@@ -62,7 +63,7 @@ async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str
         await users.verify(tx, user.id, link.email, runtime.now())
         await _set(runtime, tx, user, password_hash, kept_session=None, letter=letter)
     await announce_revoked(runtime, user.id)
-    await wake_post(runtime)
+    await wake_jobs(runtime)
     return user
 
 

@@ -11,11 +11,11 @@ from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.fetching import Failed
 from reedbed.domain.limits import Allowance
 from reedbed.domain.pushes import PushDevice, PushNote, check_address, feed_note
+from reedbed.domain.retries import may_pass
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.ingest.push_out import headers_for, new_key, public_key, seal_note
-from reedbed.services.jobs import Done, Later
-from reedbed.services.mail import wake_post
+from reedbed.services.jobs import Done, Later, try_again, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.store import app_settings, jobs, pushes
 from reedbed.store.database import Tx
@@ -75,7 +75,7 @@ async def send_test(runtime: Runtime, user_id: int, device_id: int, note: PushNo
         if await pushes.get(tx, user_id, device_id) is None:
             raise NotFound(NO_SUCH)
         await _leave(tx, user_id, device_id, note, runtime.now())
-    await wake_post(runtime)
+    await wake_jobs(runtime)
 
 
 async def leave_note(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
@@ -140,7 +140,7 @@ async def _judge(runtime: Runtime, job: Job, device: PushDevice, status: int) ->
         async with runtime.db.write() as tx:
             await pushes.remove(tx, job.user_id, device.id)
         return _given_up(job, reason)
-    return _again(runtime, job, reason) if status >= 500 or status == 429 else _given_up(job, reason)
+    return _again(runtime, job, reason) if may_pass(status) else _given_up(job, reason)
 
 
 async def _send(runtime: Runtime, device: PushDevice, note: PushNote) -> int | Failed:
@@ -172,11 +172,7 @@ async def _leave(tx: Tx, user_id: int, device_id: int, note: PushNote, now: Inst
 
 
 def _again(runtime: Runtime, job: Job, reason: str, wait: int = MINUTE) -> Done | Later:
-    """Each wait is as long as all before it."""
-    waited = runtime.now() - job.created_at
-    if waited >= GIVE_UP_AFTER:
-        return _given_up(job, reason)
-    return Later(runtime.now() + max(wait, waited))
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=wait) or _given_up(job, reason)
 
 
 def _given_up(job: Job, reason: str) -> Done:

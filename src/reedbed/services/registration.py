@@ -8,8 +8,9 @@ from reedbed.domain.errors import Conflict, Forbidden, Invalid
 from reedbed.domain.letters import NotSent, Sent, link_letter
 from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
+from reedbed.services.jobs import wake_jobs
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import ask_for_letter, may_write_to, note_wish, wake_post
+from reedbed.services.mail import ask_for_letter, may_write_to, note_wish
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -153,5 +154,5 @@ async def _register_stranger(runtime: Runtime, wish: Registration, address: str)
         await events.note(tx, now, kind, user.id if user else None, {"ip": wish.ip})
         if letter:
             await note_wish(runtime, tx, "register", address)
-    await wake_post(runtime)
+    await wake_jobs(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)

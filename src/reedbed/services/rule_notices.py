@@ -8,9 +8,9 @@ from reedbed.domain.limits import Allowance
 from reedbed.domain.pushes import rule_note
 from reedbed.domain.rule_letters import NoticedEntry, RuleNotice, notice_json, notice_letter
 from reedbed.domain.rules import Channel
-from reedbed.domain.times import HOUR, MINUTE, SECOND, Millis
+from reedbed.domain.times import HOUR
 from reedbed.domain.webhooks import Event
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, pace, try_again
 from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.services.webhook_calls import leave, leave_event
@@ -22,8 +22,7 @@ log = structlog.get_logger()
 
 PER_USER = Allowance(30, 1 / 60)
 """Notices that leave the house: bursts are fine, streams are not."""
-GIVE_UP_AFTER: Millis = 6 * HOUR
-FIRST_WAIT: Millis = MINUTE
+GIVE_UP_AFTER = 6 * HOUR
 
 
 async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
@@ -34,7 +33,8 @@ async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     channel = Channel(job.payload["channel"])
     if channel is Channel.MAIL and runtime.mailer is not None:
-        sent = await _pace(runtime, job.user_id) or await _mail(runtime, job, notice)
+        paced = await pace(runtime, f"notices:{job.user_id}", PER_USER)
+        sent = paced or await _mail(runtime, job, notice)
     elif channel is Channel.WEBHOOK:
         sent = Done({"named": job.payload["url"]})
     elif channel is Channel.PUSH:
@@ -57,11 +57,6 @@ async def _read(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
         NoticedEntry(each.id, each.title, each.url, each.feed_title, each.published_at) for each in entries
     ]
     return RuleNotice(row.rule.id, row.rule.name, max(job.payload["count"], len(noticed)), noticed)
-
-
-async def _pace(runtime: Runtime, user_id: int) -> Later | None:
-    wait = await runtime.limiter.wait_for(f"notices:{user_id}", PER_USER)
-    return Later(runtime.now() + int(wait * SECOND) + SECOND) if wait > 0 else None
 
 
 async def _mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
@@ -96,11 +91,7 @@ async def _leave_calls(runtime: Runtime, job: Job) -> None:
 
 
 def _again(runtime: Runtime, job: Job, reason: str) -> Done | Later:
-    """Each wait is as long as all before it: a minute, two, four …"""
-    waited = runtime.now() - job.created_at
-    if waited >= GIVE_UP_AFTER:
-        return _given_up(job, reason)
-    return Later(runtime.now() + max(FIRST_WAIT, waited))
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER) or _given_up(job, reason)
 
 
 def _given_up(job: Job, reason: str) -> Done:

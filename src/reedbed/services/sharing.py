@@ -9,6 +9,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.fetching import Answer, Failed
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
+from reedbed.domain.retries import may_pass
 from reedbed.domain.sharing import (
     Link,
     ShareTarget,
@@ -20,11 +21,10 @@ from reedbed.domain.sharing import (
     save_call,
     token_in,
 )
-from reedbed.domain.times import HOUR, MINUTE, SECOND
+from reedbed.domain.times import HOUR
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.services.entries import get_entry
-from reedbed.services.jobs import Done, Later
-from reedbed.services.mail import wake_post
+from reedbed.services.jobs import Done, Later, pace, try_again, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.store import entries, events, jobs, share_targets
 from reedbed.store.jobs import Job
@@ -81,7 +81,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
             raise NotFound(NO_SUCH)
         payload = {"entry_id": entry_id, "target_id": target_id}
         await jobs.add(tx, SHARE_JOB, payload, now=runtime.now(), user_id=user_id)
-    await wake_post(runtime)
+    await wake_jobs(runtime)
     return target
 
 
@@ -93,16 +93,15 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
         entry = await entries.get(tx, job.user_id, job.payload["entry_id"])
     if target is None or entry is None:
         return Done()
-    wait = await runtime.limiter.wait_for(f"shares:{target.id}", PER_TARGET)
-    if wait > 0:
-        return Later(runtime.now() + int(wait * SECOND) + SECOND)
+    if (paced := await pace(runtime, f"shares:{target.id}", PER_TARGET)) is not None:
+        return paced
     link = Link(entry.row.url or entry.external_url or "", entry.row.title, entry.row.states.tags)
     refused = await _send(runtime, target, link)
-    waited = runtime.now() - job.created_at
-    if refused is not None and refused.again and waited < GIVE_UP_AFTER:
-        await _note(runtime, target, refused)
-        return Later(runtime.now() + max(MINUTE, waited))
     await _note(runtime, target, refused)
+    if refused is not None and refused.again:
+        later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
+        if later is not None:
+            return later
     await _tell(runtime, target, job.payload["entry_id"], refused)
     return Done({"shared": target.kind} if refused is None else {"error": refused.why})
 
@@ -133,8 +132,7 @@ def _judged(target: ShareTarget, answer: Answer | Failed) -> Answer | NotTaken:
         return answer
     if answer.status in (400, 401, 403):
         return NotTaken(f"{target.name} refused what it was sent (status {answer.status}).", again=False)
-    again = answer.status >= 500 or answer.status in (408, 425, 429)
-    return NotTaken(f"{target.name} answered with status {answer.status}.", again=again)
+    return NotTaken(f"{target.name} answered with status {answer.status}.", again=may_pass(answer.status))
 
 
 async def _note(runtime: Runtime, target: ShareTarget, refused: NotTaken | None) -> None:

@@ -10,9 +10,12 @@ from reedbed.domain.digest_letters import digest_markdown
 from reedbed.domain.fetching import Failed
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
+from reedbed.domain.retries import next_try
 from reedbed.domain.rule_letters import NoticedEntry, RuleNotice, entries_json, notice_json
 from reedbed.domain.times import DAY, SECOND, Instant, rfc3339
 from reedbed.domain.webhooks import (
+    GIVE_UP_AFTER,
+    LONGEST_WAIT,
     Delivery,
     Event,
     Outcome,
@@ -20,11 +23,10 @@ from reedbed.domain.webhooks import (
     headers_for,
     is_dead,
     judge,
-    next_try,
     switched_off_letter,
 )
 from reedbed.ingest.failures import TEMPORARY
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, pace
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests, entry_texts, events, jobs, rules, users, webhook_deliveries, webhooks
 from reedbed.store.database import Tx
@@ -88,9 +90,8 @@ async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     if not webhook.enabled:
         return await _end(runtime, delivery, _SWITCHED_OFF)
-    wait = await runtime.limiter.wait_for(f"webhooks:{webhook.id}", PER_WEBHOOK)
-    if wait > 0:
-        return Later(runtime.now() + int(wait * SECOND) + SECOND)
+    if (paced := await pace(runtime, f"webhooks:{webhook.id}", PER_WEBHOOK)) is not None:
+        return paced
     told = await _told(runtime, delivery)
     if told is None:
         return await _end(runtime, delivery, _NOTHING_LEFT)
@@ -172,7 +173,11 @@ async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, told: Ma
 
 async def _settle(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
     now = runtime.now()
-    next_at = next_try(delivery.created_at, now) if outcome.again else None
+    next_at = (
+        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=LONGEST_WAIT)
+        if outcome.again
+        else None
+    )
     async with runtime.db.write() as tx:
         off = await _judge_webhook(tx, webhook, outcome, now)
         if off:

@@ -14,7 +14,7 @@ from reedbed.domain.webhooks import (
     check_url,
     secret_of,
 )
-from reedbed.services.mail import wake_post
+from reedbed.services.jobs import wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.webhook_calls import leave
 from reedbed.store import events as event_log
@@ -115,7 +115,7 @@ async def try_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Delive
         delivery_id = await leave(tx, user_id, known.id, Event.TEST, {}, runtime.now())
         made = await webhook_deliveries.get(tx, user_id, delivery_id)
     assert made is not None
-    await wake_post(runtime)
+    await wake_jobs(runtime)
     return made
 
 
