@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+import structlog
+
 from reedbed.domain.fetching import Answer, Failed
 from reedbed.ingest.body import read_body
 from reedbed.ingest.failures import TEMPORARY, refused
@@ -20,6 +22,8 @@ from reedbed.ingest.target import Target, parse_target
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
+
+log = structlog.get_logger()
 
 MOST_BYTES = 512 * 1024
 
@@ -82,7 +86,10 @@ class Exchanger(Fetcher):
             from reedbed.ingest.broken_exchange import describe
 
             failure = describe(error, target.host, limit=MOST_BYTES, idle=self._idle)
-            return failure or Failed(TEMPORARY, f"The exchange with {target.host} failed.")
+            if failure is None:
+                log.warning("an exchange failed unexpectedly", host=target.host, error=repr(error)[:500])
+                failure = Failed(TEMPORARY, f"The exchange with {target.host} failed.")
+            return failure
 
     async def _learn(self, target: Target) -> None:
         """The name's addresses just before the connection is made to one of them."""
