@@ -17,6 +17,8 @@ LEAST = 0.6
 """Of what was asked about, a sentence and the title above it must name so much."""
 OF_ITS_OWN = 0.34
 """And the sentence alone so much: a title does not make every sentence below it an answer."""
+LEAST_WORDS = 4
+"""Less is a heading or a caption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,18 @@ def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
     for number, (_, text) in enumerate(sentences(passage.text[:MAX_READ])):
         if number == MOST_SENTENCES:
             return
+        if not _says_something(text):
+            continue
         words = padded(text)
         alone = coverage(words, worth)
         together = coverage(f"{title}{words}", worth)
         if alone >= OF_ITS_OWN and together >= LEAST:
             yield _Quote(text, alone + together / 2 - number / 1_000, passage, words)
+
+
+def _says_something(text: str) -> bool:
+    """Where words are not written apart, a full stop makes the sentence."""
+    return len(text.split()) >= LEAST_WORDS or text.endswith(("。", "！", "？"))
 
 
 def _seen_again(claim: Sentence, entry_id: int) -> Sentence:

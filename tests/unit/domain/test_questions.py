@@ -3,7 +3,7 @@
 import pytest
 
 from reedbed.ai.answers import read_answer
-from reedbed.ai.quoting import excerpt
+from reedbed.ai.quoting import excerpt, quote
 from reedbed.domain.auto_summaries import NEVER, words_wanted
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.preferences import Preferences
@@ -39,6 +39,12 @@ def test_a_long_entry_is_read_where_it_matters() -> None:
     text = "It begins. It goes on. " + "Nothing here matters at all. " * 100 + "The heron nests in May."
     told = excerpt({"heron": 1.0}, _passage(1, text), 200)
     assert told.startswith("It begins.") and told.endswith("The heron nests in May.") and len(told) <= 200
+
+
+def test_headings_and_captions_are_no_answers() -> None:
+    told = quote({"heron": 1.0}, [_passage(1, "Herons\nA heron.\nThe heron nests in May.")])
+    assert [sentence.text for sentence in told] == ["The heron nests in May."]
+    assert quote({"東京": 1.0}, [_passage(2, "東京は大きい。")])
 
 
 @pytest.mark.parametrize("said", ["", "[]", "{}", '{"answered": 1, "claims": []}', '{"answered": true}'])
