@@ -46,7 +46,7 @@ test-unit: $(STAMPS)/test ## the tests that need no server
 test-e2e: test-deps $(STAMPS)/test ## the walks in Chromium
 	$(BIN)/python -m pytest tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
 
-test-deps: ## PostgreSQL, Redis, Chromium and newsboat, where they are missing
+test-deps: ## PostgreSQL, Redis, Chromium, nginx, Dovecot and newsboat, where they are missing
 	@sh scripts/test-deps.sh
 
 test-long: export TEST_EFFORT := 20

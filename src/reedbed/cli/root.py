@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from reedbed import __version__
-from reedbed.domain.errors import CannotStart, ReedbedError
+from reedbed.domain.errors import ReedbedError
 
 COMMANDS = {
     "serve": "reedbed.cli.run:serve",
@@ -47,8 +47,6 @@ def main() -> None:
     gc.disable()
     try:
         _run(root)
-    except CannotStart as error:
-        sys.exit(f"reedbed: {error.message}")
     except ReedbedError as error:
         sys.exit(f"reedbed: {error.message}")
 
