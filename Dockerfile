@@ -6,7 +6,10 @@ RUN python -m venv /opt/tools \
  && /opt/tools/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/uv.txt \
  && python -m venv --without-pip /opt/reedbed
 ENV UV_PYTHON_DOWNLOADS=never UV_NO_CACHE=1 UV_LINK_MODE=copy
-RUN /opt/tools/bin/uv pip install --python /opt/reedbed/bin/python --compile-bytecode --require-hashes -r requirements/run.txt
+# With REQUIREMENTS=extras the image can also speak to an OpenTelemetry collector and to Sentry.
+ARG REQUIREMENTS=run
+RUN /opt/tools/bin/uv pip install --python /opt/reedbed/bin/python --compile-bytecode --require-hashes \
+      -r requirements/${REQUIREMENTS}.txt
 COPY . .
 RUN /opt/tools/bin/uv pip install --python /opt/reedbed/bin/python --compile-bytecode --no-deps \
       --build-constraints requirements/build.txt .

@@ -70,6 +70,7 @@ bench: $(STAMPS)/bench ## the benchmarks; `make bench ONLY="parse fetch"` for so
 
 lock: $(STAMPS)/uv ## compile the requirement files; LOCK_FLAGS=--upgrade moves to the newest versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
+	$(LOCK) pyproject.toml --extra otel --extra sentry -c requirements/run.txt -o requirements/extras.txt
 	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -o requirements/test.txt
 	$(LOCK) pyproject.toml --group bench -c requirements/run.txt -o requirements/bench.txt
 	$(LOCK) --group audit -o requirements/audit.txt

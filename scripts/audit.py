@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 UV = str(Path(sys.executable).parent / "uv")
 HOLES, UNPROVED = 1, 2
-LOCKS = ["run.txt", "test.txt", "build.txt", "uv.txt"]
+LOCKS = ["run.txt", "extras.txt", "test.txt", "build.txt", "uv.txt"]
 
 
 def main() -> int:

@@ -144,6 +144,11 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "text", "json"] = "auto"
     metrics_token: SecretStr = SecretStr("")
     metrics_port: int = Field(0, ge=0, le=65535)
+    otel_endpoint: str = ""
+    otel_headers: SecretStr = SecretStr("")
+    otel_sample: float = Field(1.0, ge=0, le=1)
+    sentry_dsn: SecretStr = SecretStr("")
+    sentry_environment: str = "production"
 
     @field_validator("trusted_proxies", "allow_networks", mode="before")
     @classmethod
@@ -186,7 +191,15 @@ class Settings(BaseSettings):
             raise ValueError("must start with https:// (or http:// within your own network)")
         return value
 
-    @field_validator("base_url")
+    @field_validator("otel_headers")
+    @classmethod
+    def _named_headers(cls, value: SecretStr) -> SecretStr:
+        given = value.get_secret_value()
+        if given and not all("=" in pair for pair in given.split(",")):
+            raise ValueError("must be name=value, or several of them with commas between")
+        return value
+
+    @field_validator("base_url", "otel_endpoint")
     @classmethod
     def _web_address(cls, value: str) -> str:
         if value and urlsplit(value).scheme not in ("http", "https"):

@@ -38,11 +38,13 @@ def worker(data_dir: Path | None) -> None:
 
 def _run(role: "Role", settings: Settings) -> None:
     from reedbed.roles.logs import set_up_logs
+    from reedbed.roles.reporting import reporting
     from reedbed.roles.run import run_role
 
-    set_up_logs(settings.log_level, settings.log_format)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(run_role(role, settings, announce=click.echo))
+    with reporting(settings) as reports:
+        set_up_logs(settings.log_level, settings.log_format, also=reports)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(run_role(role, settings, announce=click.echo))
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":

@@ -39,11 +39,18 @@ class Metering:
                 self._count(scope, status, None if endless else perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float | None) -> None:
-        method = scope["method"] if scope["method"] in METHODS else "other"
-        path: str = getattr(scope.get("route"), "path", UNKNOWN)
+        method, path = known_method(scope), route_of(scope)
         self._meters.requests.add(method, path, str(status))
         if seconds is not None:
             self._meters.request_seconds.add(seconds, method, path)
+
+
+def known_method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in METHODS else "other"
+
+
+def route_of(scope: Scope) -> str:
+    return getattr(scope.get("route"), "path", UNKNOWN)
 
 
 def _is_stream(message: Message) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.datastructures import State
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,7 +22,18 @@ from reedbed.http.cors import Cors
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
 from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.metering import Metering
+from reedbed.http.tracing import Tracing
 from reedbed.services.runtime import Runtime
+from reedbed.services.tracing import NO_TRACER
+
+# The framework's own telemetry would tell whole addresses and messages to whomever the environment names.
+UNSEEN: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 
 
 class Application:
@@ -71,6 +83,7 @@ class Application:
             docs_url=None,
             redoc_url=None,
             redirect_slashes=False,
+            telemetry=UNSEEN,
         )
         app.state = self.state
         register(app)
@@ -81,7 +94,7 @@ class Application:
         return self.programs.openapi()
 
     def _plain(self) -> FastAPI:
-        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app = FastAPI(openapi_url=None, redirect_slashes=False, telemetry=UNSEEN)
         app.state = self.state
         return app
 
@@ -116,6 +129,8 @@ def _answer_trouble(app: FastAPI, error_page: ErrorPage | None) -> None:
 
 def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """From the innermost to the outermost."""
+    if runtime.tracer is not NO_TRACER:
+        app = Tracing(app, runtime.tracer)
     app = HeadAsGet(Metering(app, runtime.meters))
     app = Cors(app, origins=runtime.doors.cors_origins)
     app = SecurityHeaders(app, https=runtime.accounts.base_url.startswith("https://"))

@@ -32,6 +32,7 @@ from reedbed.ingest.guard import Guard
 from reedbed.ingest.image_cache import ImageCache
 from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.providers import sign_in_policy
+from reedbed.roles.tracing import open_tracer
 from reedbed.services import accounts
 from reedbed.services.recent_changes import watch_changes
 from reedbed.services.runtime import (
@@ -74,6 +75,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         sign_in = sign_in_policy(settings, system_clock)
         if sign_in.client is not None:
             stack.push_async_callback(sign_in.client.close)
+        name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}"
         runtime = Runtime(
             db=db,
             bus=bus,
@@ -82,7 +84,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             limiter=limiter,
             clock=system_clock,
             secret=await _secret(settings, db),
-            name=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}",
+            name=name,
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
@@ -97,6 +99,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             keeping=_keeping(settings),
             backups=_backup_policy(settings),
             volume=_volume(settings),
+            tracer=open_tracer(settings, name, stack),
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))

@@ -2,12 +2,15 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
+from structlog.typing import Processor
 
 
-def set_up_logs(level: str, form: str) -> None:
+def set_up_logs(level: str, form: str, also: Sequence[Processor] = ()) -> None:
+    """`also` sees every line as it is told, before it becomes text."""
     as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
@@ -15,6 +18,7 @@ def set_up_logs(level: str, form: str) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
+            *also,
             structlog.processors.format_exc_info,
             structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
             if as_text

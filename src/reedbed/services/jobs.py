@@ -70,8 +70,12 @@ async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
 async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
     """Run a claimed job to its end and write down what became of it."""
     began = perf_counter()
-    with bound_contextvars(job=job.id, kind=job.kind):
+    with (
+        bound_contextvars(job=job.id, kind=job.kind),
+        runtime.tracer.span(f"job {job.kind}", job=job.id) as span,
+    ):
         ended = await _run(runtime, job, handler)
+        span.note(status=ended or "goes on later")
     runtime.meters.job_seconds.add(perf_counter() - began, job.kind)
     if ended is not None:
         runtime.meters.jobs.add(job.kind, ended)

@@ -42,9 +42,10 @@ class RefreshReport:
 async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
     """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches."""
     started, began = runtime.now(), perf_counter()
-    with bound_contextvars(feed=due.id):
+    with bound_contextvars(feed=due.id), runtime.tracer.span("check", feed=due.id) as span:
         outcome = await runtime.fetcher.fetch(due.request())
         report = await _note(runtime, writer, check_of(runtime, due, started), outcome)
+        span.note(status=report.status, new=report.new, changed=report.changed)
     _meter(runtime.meters, outcome, report, perf_counter() - began)
     return report
 

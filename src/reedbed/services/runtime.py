@@ -26,6 +26,7 @@ from reedbed.services.caller_cache import CallerCache
 from reedbed.services.meters import Meters
 from reedbed.services.recent_changes import RecentChanges
 from reedbed.services.steadiness import Steadiness
+from reedbed.services.tracing import NO_TRACER, Tracer
 from reedbed.store.database import Database
 
 
@@ -144,6 +145,7 @@ class Runtime:
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     steadiness: Steadiness = field(default_factory=Steadiness)
     meters: Meters = field(default_factory=Meters)
+    tracer: Tracer = NO_TRACER
     board: Board = field(default_factory=Board)
     volume: str = ""
     """A folder on the disk of the database; empty where that is another machine's."""
