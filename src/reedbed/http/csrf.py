@@ -6,6 +6,7 @@ forge them), and a form token that only this server can make for this session.
 """
 
 import hmac
+import secrets
 from collections.abc import Sequence
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -23,7 +24,9 @@ FOREIGN = "This request came from another site. Nothing was changed."
 
 
 def form_token(secret: bytes, bound_to: str) -> str:
-    return hmac.new(secret, b"form\0" + bound_to.encode(), sha256).hexdigest()
+    """Another one each time, for the same session: pages go out compressed, see `packing`."""
+    mask = secrets.token_bytes(sha256().digest_size)
+    return (mask + _masked(_digest(secret, bound_to), mask)).hex()
 
 
 def bound_to(request: Request) -> str:
@@ -67,10 +70,28 @@ def is_same_origin(request: Request, runtime: Runtime) -> bool:
 
 
 async def _check_bound(request: Request, secret: bytes, owners: Sequence[str | None]) -> None:
-    given = (request.headers.get(HEADER) or await _field(request) or "").encode()
-    wanted = [form_token(secret, owner).encode() for owner in owners if owner]
-    if not any(hmac.compare_digest(given, token) for token in wanted):
+    given = _unmasked(request.headers.get(HEADER) or await _field(request) or "")
+    wanted = [_digest(secret, owner) for owner in owners if owner]
+    if not any(hmac.compare_digest(given, digest) for digest in wanted):
         raise Forbidden(OUT_OF_DATE)
+
+
+def _digest(secret: bytes, bound_to: str) -> bytes:
+    return hmac.digest(secret, b"form\0" + bound_to.encode(), "sha256")
+
+
+def _unmasked(token: str) -> bytes:
+    """What was masked, or nothing if this is no token."""
+    size = sha256().digest_size
+    try:
+        raw = bytes.fromhex(token[: 4 * size])
+    except ValueError:
+        return b""
+    return _masked(raw[size:], raw[:size]) if len(raw) == 2 * size else b""
+
+
+def _masked(value: bytes, mask: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(value, mask, strict=True))
 
 
 def _origin(url: str) -> str:

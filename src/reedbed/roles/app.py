@@ -22,6 +22,7 @@ from reedbed.http.cors import Cors
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
 from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.metering import Metering
+from reedbed.http.packing import Packing
 from reedbed.http.tracing import Tracing
 from reedbed.services.runtime import Runtime
 from reedbed.services.tracing import NO_TRACER
@@ -131,7 +132,7 @@ def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """From the innermost to the outermost."""
     if runtime.tracer is not NO_TRACER:
         app = Tracing(app, runtime.tracer)
-    app = HeadAsGet(Metering(app, runtime.meters))
+    app = HeadAsGet(Packing(Metering(app, runtime.meters)))
     app = Cors(app, origins=runtime.doors.cors_origins)
     app = SecurityHeaders(app, https=runtime.accounts.base_url.startswith("https://"))
     return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)
