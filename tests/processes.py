@@ -104,7 +104,7 @@ def environment(**settings: str) -> dict[str, str]:
 
 @contextmanager
 def signed_in(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=20) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         _sign_in(client)
         yield client
 
@@ -119,7 +119,7 @@ def _sign_in(client: httpx.Client) -> None:
     client.headers["Authorization"] = f"Bearer {answer.json()['token']}"
 
 
-def wait_for(what: str, check, seconds: float = 20):
+def wait_for(what: str, check, seconds: float = 60):
     """Ask again until `check` gives something true; that."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

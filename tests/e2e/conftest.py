@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from reedbed.http.cookies import SESSION_COOKIE
 from tests import servers
@@ -30,6 +30,10 @@ from tests.feedsite import FeedSite, serve_in_thread
 from tests.processes import OWNER, Reedbed, reedbed, signed_in, wait_for
 
 ARTEFACTS = Path(__file__).parents[2] / "artifacts"
+
+PATIENCE = 30_000
+"""Milliseconds, for a machine that runs three browsers and their servers on two cores."""
+expect.set_options(timeout=PATIENCE)
 
 MANY = {  # one browser walks as many people would
     "login_rate_limit": "1000",
@@ -138,7 +142,7 @@ def visit(browser: Browser) -> Iterator[Visit]:
             origin = "/".join(url.split("/")[:3])  # the cookie is for all of it
             context.add_cookies([{"name": SESSION_COOKIE, "value": token, "url": origin}])
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: _note(message, complaints))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(url)

@@ -11,7 +11,7 @@ def test_a_question_is_asked_and_its_answer_leads_to_the_entry(walk: Walk, way: 
     page.get_by_label("Question").fill("Where have the herons come back to?")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="Where have the herons come back to?")).to_be_visible()
-    expect(page.get_by_text("The reeds stand in the water again")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("The reeds stand in the water again")).to_be_visible()
     expect(page.get_by_text("picked without a model")).to_be_visible()
     keep_picture(page, "ask", way)
     assert violations(page) == []

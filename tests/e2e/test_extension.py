@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Playwright, expect
 
 from tests import servers
+from tests.e2e.conftest import PATIENCE
 from tests.feedsite import FeedSite
 from tests.newsroom import LONG
 from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
@@ -50,7 +51,7 @@ def chrome(
         ],
         ignore_default_args=["--disable-extensions"],
     )
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route
 
+from tests.e2e.conftest import PATIENCE
 from tests.feedsite import FeedSite, serve_in_thread
 from tests.processes import OWNER, Reedbed, signed_in, wait_for
 from tests.unit.clean.vectors import VECTORS
@@ -166,7 +167,7 @@ def entries(server: Reedbed, hostile_site: FeedSite) -> dict[str, str]:
 def watched(browser: Browser, server: Reedbed) -> Iterator[Watched]:
     context: BrowserContext = browser.new_context(viewport=DESK, locale="en-GB")
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     seen = Watched(page, server.url)
 
     def judge(route: Route, request: Request) -> None:

@@ -24,7 +24,7 @@ def test_the_whole_walk_with_two_workers(
         url = threaded_site.feed_url()
 
         def served() -> httpx.Response:
-            return httpx.get(f"{web}/rss", params={"url": url}, timeout=20)
+            return httpx.get(f"{web}/rss", params={"url": url}, timeout=60)
 
         assert served().status_code == 404
         assert admin("feed", "add", url, "--max-failures", "1")[0]["enabled"] is False
@@ -37,7 +37,7 @@ def test_the_whole_walk_with_two_workers(
         titles = {entry.title for entry in feedparser.parse(first.content).entries}
         assert titles == {f"Calm: SHOCK {number}" for number in range(6)}
         assert model.calls == 6, "two workers, and nothing was asked twice"
-        site = httpx.get(f"{web}/api/site", params={"root": "127.0.0.1"}, timeout=20).json()
+        site = httpx.get(f"{web}/api/site", params={"root": "127.0.0.1"}, timeout=60).json()
         assert len(site["items"]) == 6
 
         threaded_site.misbehave(status=503)

@@ -66,7 +66,7 @@ def test_a_killed_worker_s_feed_is_fetched_by_the_other(
         first.kill()
         running.enter_context(reedbed("worker", cwd=tmp_path, **parts))
         _let_leases_expire(postgres_url)
-        entries = wait_for("the other worker's fetch", lambda: _entries(client, "unread"), seconds=30)
+        entries = wait_for("the other worker's fetch", lambda: _entries(client, "unread"))
     assert [entry["title"] for entry in entries] == ["Survives"]
 
 
