@@ -29,7 +29,6 @@ from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, 
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 
-MOST = 10_000
 NO_END = 2**62
 
 
@@ -44,7 +43,7 @@ class _Shape:
 
 async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list[StreamItem]:
     """Continue a stream by giving the last id as `after_id`."""
-    rows = await tx.all(_STREAM(_shape(query)), _params(user_id, query, min(limit, MOST)))
+    rows = await tx.all(_STREAM(_shape(query)), _params(user_id, query, limit))
     return [StreamItem(*row) for row in rows]
 
 

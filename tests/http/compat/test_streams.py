@@ -192,6 +192,25 @@ async def test_a_page_has_20_by_default_and_large_wishes_are_capped(shelf: Shelf
     assert len((await app.read("stream/contents", n=200_000))["items"]) == 30
 
 
+async def test_a_capped_page_has_a_continuation_to_the_rest(shelf: Shelf) -> None:
+    """Five entries, six times multiplied by themselves, are more than a call may give."""
+    await shelf.crawl.change(
+        "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at)"
+        " SELECT :feed, 'h', 'Many', a.fetched_at, a.sort_at"
+        " FROM entries a, entries b, entries c, entries d, entries e, entries f",
+        feed=shelf.feeds["news"],
+    )
+    app = await shelf.speak()
+    for wish in (10_000, 200_000):
+        first = await app.read("stream/items/ids", s=READING_LIST, n=wish)
+        rest = await app.read("stream/items/ids", s=READING_LIST, n=wish, c=first["continuation"])
+        ids = [ref["id"] for ref in first["itemRefs"] + rest["itemRefs"]]
+        assert (len(first["itemRefs"]), len(set(ids)), len(ids)) == (10_000, 15_630, 15_630)
+        assert "continuation" not in rest
+    items = await app.read("stream/contents", n=200_000)
+    assert (len(items["items"]), "continuation" in items) == (1_000, True)
+
+
 async def test_labels_with_odd_signs_come_in_paths_and_queries(shelf: Shelf) -> None:
     app = await shelf.speak()
     one = await shelf.id_of("One")
