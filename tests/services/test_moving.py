@@ -1,6 +1,7 @@
 """A collection goes to another database and back, and is the same."""
 
 import sqlite3
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from reedbed.services.moving import move_collection
 from reedbed.services.search import search_entries
 from reedbed.store.database import Database
 from reedbed.store.moving.places import moved_tables
+from reedbed.store.moving.sqlite import target
 from reedbed.store.opening import open_database
 from reedbed.store.statements import Statement
+from reedbed.store.tables import app_settings
 from tests.belongings import give_everything
 from tests.crawling import crawl_on
 from tests.effort import EFFORT
@@ -82,6 +85,18 @@ async def test_there_and_back_again_is_the_same(sqlite_url: str, postgres_url: s
             # The newest entry was removed before the move; the next one has a new id all the same.
             await crawl.change(NEW_ENTRY)
             assert await crawl.column("SELECT max(id) FROM entries") == [last + 1]
+
+
+async def test_pieces_written_one_after_the_other_do_not_trip_each_other(tmp_path: Path) -> None:
+    """Each is written in any thread of a pool; what one leaves behind must not reach into the next."""
+
+    async def pieces() -> AsyncGenerator[list[tuple[object, ...]]]:
+        for number in range(2_000):
+            yield [(f"{number}-{row}", "", 0) for row in range(20)]
+
+    async with target(f"sqlite:///{tmp_path / 'new.db'}") as place:
+        await place.take(app_settings, pieces())
+        assert await place.count(app_settings) == 40_000
 
 
 async def test_a_target_with_rows_is_refused(sqlite_url: str, postgres_url: str, tmp_path: Path) -> None:

@@ -104,10 +104,14 @@ class SqliteTarget:
         marks = ", ".join("?" * len(table.columns))
         insert = f'INSERT INTO "{table.name}" ({quoted(table)}) VALUES ({marks})'  # noqa: S608  ours
         async for some in rows:
-            await asyncio.to_thread(self._connection.executemany, insert, some)
+            await asyncio.to_thread(self._write, insert, some)
 
     async def count(self, table: Table) -> int:
         return _count(self._connection, table)
+
+    def _write(self, insert: str, some: Rows) -> None:
+        # Closed here: a cursor that is let go of later, in another thread, resets the statement under way.
+        self._connection.executemany(insert, some).close()
 
     async def go_on_from(self, table: Table, last_id: int) -> None:
         if table.dialect_options["sqlite"]["autoincrement"]:
