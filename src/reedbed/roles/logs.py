@@ -29,6 +29,8 @@ def set_up_logs(level: str, form: str, also: Sequence[Processor] = ()) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
+    # It warns of every broken form, which any stranger may send as often as he likes.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
 class _LastingLogger(structlog.PrintLogger):

@@ -7,7 +7,10 @@ import pytest
 from tests.http.compat.shelf import EMAIL, Shelf
 
 
-@pytest.mark.parametrize("path", ["/fever", "/fever/", "/fever.php", "/api/fever.php", "/fever/index.php"])
+@pytest.mark.parametrize(
+    "path",
+    ["/fever", "/fever/", "/fever//", "/fever.php", "/fever.php/", "/api/fever.php", "/fever/index.php"],
+)
 async def test_every_place_and_every_way_to_send_a_key(shelf: Shelf, path: str) -> None:
     key = shelf.fever_key
     body, upper = f"api_key={key}", {"api_key": key.upper()}
@@ -21,6 +24,11 @@ async def test_every_place_and_every_way_to_send_a_key(shelf: Shelf, path: str) 
     ):
         assert (answer.status_code, answer.json()["auth"]) == (200, 1)
         assert answer.json()["api_version"] == 3
+
+
+async def test_elsewhere_there_is_no_door(shelf: Shelf) -> None:
+    answer = await shelf.app.post("/fever/elsewhere?api", data={"api_key": shelf.fever_key})
+    assert answer.status_code == 404
 
 
 @pytest.mark.parametrize("key", ["", "wrong", "0" * 32, None])

@@ -11,7 +11,7 @@ from reedbed.api.compat.fever_marks import apply_marks
 from reedbed.api.compat.greader_items import read_contents
 from reedbed.api.compat.params import Params, read_params
 from reedbed.domain.entries import StreamQuery
-from reedbed.domain.errors import ReedbedError
+from reedbed.domain.errors import NotFound, ReedbedError
 from reedbed.domain.reader_ids import LARGEST_ID
 from reedbed.domain.reader_labels import labels_of
 from reedbed.domain.times import SECOND
@@ -31,13 +31,15 @@ PAGE = 50
 
 
 @router.api_route("/fever", methods=METHODS)
-@router.api_route("/fever/", methods=METHODS)
+@router.api_route("/fever/{rest:path}", methods=METHODS)
 @router.api_route("/fever.php", methods=METHODS)
-@router.api_route("/fever/index.php", methods=METHODS)
-@router.api_route("/fever/fever.php", methods=METHODS)
+@router.api_route("/fever.php/{rest:path}", methods=METHODS)
 @router.api_route("/api/fever.php", methods=METHODS)
-@router.api_route("/api/fever.php/", methods=METHODS)
-async def fever(request: Request, runtime: RuntimeOf) -> Response:
+@router.api_route("/api/fever.php/{rest:path}", methods=METHODS)
+async def fever(request: Request, runtime: RuntimeOf, rest: str = "") -> Response:
+    """Apps add slashes and file names of their own to the address they are given."""
+    if rest.strip("/") not in ("", "index.php", "fever.php"):
+        raise NotFound("There is nothing at this address.")
     try:
         answer = ok() if request.method == "OPTIONS" else await _answer(request, runtime)
     except ReedbedError as error:
