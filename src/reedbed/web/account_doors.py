@@ -21,7 +21,7 @@ from reedbed.services.registration import (
 )
 from reedbed.web.doors import ways_in
 from reedbed.web.pages import page, see_other
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.doors import ForgotPage, LoginPage, RegisterPage, ResetPage, VerifyPage
 from reedbed.web.views.frame import Toast
 

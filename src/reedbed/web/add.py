@@ -19,8 +19,9 @@ from reedbed.web.feed_pages import folder_choices
 from reedbed.web.moments import dated_moment, zone_of
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.samples import SAMPLES
+from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.managing import AddPage, FoundEntry, FoundFeed, OtherFeed, Sample
 
@@ -66,7 +67,11 @@ async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) 
     await spend_refresh(runtime, caller)
     found = await find_feeds(runtime, asked)
     if not found.candidates:
-        return AddPage(asked, found.reason or translate("No feed was found at this address."), page_url=asked)
+        return AddPage(
+            asked,
+            retell(found.reason or "") or translate("No feed was found at this address."),
+            page_url=asked,
+        )
     try:
         preview = await preview_address(runtime, caller.user_id, found.candidates[0].url)
     except Invalid as error:

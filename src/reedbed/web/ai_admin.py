@@ -10,7 +10,7 @@ from reedbed.services.ai_admin import DAYS_SHOWN, AiStatus, ai_status, retry_all
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.digests import AiPage
 from reedbed.web.views.frame import Count, Toast
 from reedbed.web.views.operator import Bar, Plot

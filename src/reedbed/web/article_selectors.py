@@ -15,7 +15,7 @@ from reedbed.services.subscriptions import NO_SUCH
 from reedbed.web.feed_pages import read_edit
 from reedbed.web.pages import see_other
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)

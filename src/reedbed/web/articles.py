@@ -13,7 +13,7 @@ from reedbed.services.images import Pictures
 from reedbed.web.moments import full_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.reading import Article, Enclosure, FullText, Highlight, Neighbour, Summary
 

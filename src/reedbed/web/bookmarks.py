@@ -16,7 +16,7 @@ from reedbed.store import bookmarks
 from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import KeysetPage, app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Moment, Toast
 from reedbed.web.views.managing import BookmarkLine, BookmarkPage, BookmarksPage
 

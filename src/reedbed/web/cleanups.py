@@ -13,7 +13,7 @@ from reedbed.store.cleanups import Cleanup
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import is_htmx, own_address, see_other
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.cleanups import CleanupLine, CleanupsPage
 from reedbed.web.views.frame import Count, Toast
 

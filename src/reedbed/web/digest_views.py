@@ -9,7 +9,7 @@ from reedbed.domain.digests import Digest
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.web.moments import full_moment, short_moment
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.digests import Cite, DigestLine, DigestPage, Paragraph, Sentence, Source
 from reedbed.web.views.managing import LatestDigest
 

@@ -20,7 +20,7 @@ from reedbed.web.digest_views import digest_line, digest_page, latest_view
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.digests import DigestsPage
 from reedbed.web.views.frame import Toast
 

@@ -12,7 +12,7 @@ from reedbed.http.errors import headers_of
 from reedbed.services.accounts import needs_owner
 from reedbed.web.languages import language_of
 from reedbed.web.pages import is_htmx, own_address, page, see_other
-from reedbed.web.templating import speak, translate
+from reedbed.web.speech import speak, translate
 from reedbed.web.views.doors import ErrorPage
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices"}

@@ -34,8 +34,8 @@ from reedbed.web.feed_pages import Wanted, read_edit, read_page
 from reedbed.web.keep_choices import chosen_number
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
+from reedbed.web.speech import translate
 from reedbed.web.summary_choices import chosen_words
-from reedbed.web.templating import translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import FeedForm
 

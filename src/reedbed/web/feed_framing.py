@@ -13,7 +13,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.web.framing_views import band_word
 from reedbed.web.moments import short_moment
 from reedbed.web.plots import HIGH, Span, line
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.managing import FeedFraming
 from reedbed.web.views.operator import Plot
 

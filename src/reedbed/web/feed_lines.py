@@ -9,8 +9,9 @@ from reedbed.domain.schedule import Rule
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.times import Instant
 from reedbed.web.moments import ago, coming_moment, span_words
+from reedbed.web.sentences import retell
 from reedbed.web.sidebar import icon_address
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.managing import FeedLine
 
@@ -92,7 +93,7 @@ class LineMaker:
 
     def _stopped(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        why = _sentence(state.stop_reason or state.last_error or "")
+        why = _sentence(retell(state.stop_reason or state.last_error or ""))
         if state.last_http_status == GONE:
             look = f"/add?url={quote(one.feed.site_url or one.url, safe='')}"
             return _Standing(
@@ -101,7 +102,7 @@ class LineMaker:
         return _Standing("bad", translate("Stopped"), why, _refresh(one), translate("Start again"))
 
     def _locked(self, one: Subscription) -> _Standing:
-        told = _sentence(one.feed.state.last_error or "")
+        told = _sentence(retell(one.feed.state.last_error or ""))
         asked = translate("The feed asks for a name and password: write them into its address.")
         return _Standing(
             "bad",
@@ -114,7 +115,7 @@ class LineMaker:
 
     def _failing(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        told = _sentence(state.last_error or "")
+        told = _sentence(retell(state.last_error or ""))
         if state.consecutive_failures > 1:
             times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", state.consecutive_failures)
             told = f"{told.rstrip('.')}, {times}"

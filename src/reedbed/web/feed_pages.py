@@ -22,9 +22,10 @@ from reedbed.web.hub_lines import hub_facts
 from reedbed.web.keep_choices import keep_choices
 from reedbed.web.moments import full_moment, span_words, zone_of
 from reedbed.web.newsletter_marks import sender_facts
+from reedbed.web.sentences import retell
 from reedbed.web.sidebar import icon_address
+from reedbed.web.speech import translate
 from reedbed.web.summary_choices import summary_choices
-from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
 from reedbed.web.views.managing import FeedArticles, FeedEdit, FeedList, FeedsPage
 
@@ -211,7 +212,7 @@ def _facts(
         (translate("Followed since"), full_moment(one.subscribed_at, now, zone).words),
         (translate("Last checked"), _moment(state.last_checked_at, now, zone)),
         (translate("Last good answer"), _moment(state.last_success_at, now, zone)),
-        (translate("Last trouble"), state.last_error or ""),
+        (translate("Last trouble"), retell(state.last_error or "")),
         (translate("Next look"), LineMaker(now, zone).lines([one])[0].why),
         *hub_facts(hub, now, zone),
     ]

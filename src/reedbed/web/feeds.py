@@ -12,7 +12,7 @@ from reedbed.services.subscriptions import NO_SUCH
 from reedbed.web.feed_pages import Wanted, read_edit, read_list, read_page, read_statuses, read_wanted
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
-from reedbed.web.templating import marked
+from reedbed.web.speech import marked
 from reedbed.web.views.managing import FeedForm, FeedsPage
 
 router = APIRouter(include_in_schema=False)

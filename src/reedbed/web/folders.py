@@ -19,8 +19,8 @@ from reedbed.store import folders, shelf
 from reedbed.web.feed_pages import folder_choices
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import app_page
+from reedbed.web.speech import translate
 from reedbed.web.summary_choices import chosen_words, summary_choices
-from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Toast
 from reedbed.web.views.managing import FolderLine, FoldersPage
 

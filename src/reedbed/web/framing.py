@@ -16,7 +16,7 @@ from reedbed.web.framing_views import framing_block
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.framing import FramingAnswer
 from reedbed.web.views.settings import FramingSettings

@@ -18,7 +18,7 @@ from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.store.database import Tx
 from reedbed.web.moments import full_moment, zone_of
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.framing import Framing, FramingBlock, Neutral, Reeds, Score, reeds
 from reedbed.web.views.reading import Article, Row

@@ -10,6 +10,7 @@ from reedbed.http.limits import RefreshLimit
 from reedbed.services.full_articles import read_full_article
 from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.reading import read_article
+from reedbed.web.sentences import retell
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.views.reading import ReadingPage
 
@@ -28,7 +29,14 @@ async def switch(
     failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else ""
     async with runtime.db.read() as tx:
         article = await read_article(
-            request, runtime, tx, caller.user_id, entry_id, place=None, show_full=value, full_failed=failed
+            request,
+            runtime,
+            tx,
+            caller.user_id,
+            entry_id,
+            place=None,
+            show_full=value,
+            full_failed=retell(failed),
         )
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):

@@ -14,7 +14,7 @@ from reedbed.store import entries, highlights
 from reedbed.web.moments import full_moment, short_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import KeysetPage, app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import HighlightLine, HighlightsPage
 from reedbed.web.views.reading import Highlight as ShownHighlight

@@ -6,7 +6,8 @@ from reedbed.domain.times import Instant
 from reedbed.domain.websub import HubStanding
 from reedbed.services.websub_standing import ShownHub
 from reedbed.web.moments import full_moment
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.sentences import retell
+from reedbed.web.speech import ngettext, translate
 
 
 def hub_facts(hub: ShownHub, now: Instant, zone: tzinfo) -> list[tuple[str, str]]:
@@ -24,7 +25,7 @@ def _why(hub: ShownHub) -> str:
         return translate("It sends news as they happen; one check a day makes sure that none is lost.")
     match hub.status:
         case "off":
-            return f"{translate('Not asked.')} {hub.reason}"
+            return f"{translate('Not asked.')} {retell(hub.reason)}"
         case "active":
             return translate("It missed news, so the feed is checked in its own rhythm until it sends some.")
         case "new":
@@ -32,7 +33,7 @@ def _why(hub: ShownHub) -> str:
         case "asked":
             return translate("It was asked and has not confirmed yet.")
         case _:
-            return f"{hub.reason} {translate('The feed is checked in its own rhythm.')}"
+            return f"{retell(hub.reason)} {translate('The feed is checked in its own rhythm.')}"
 
 
 def _record(standing: HubStanding, now: Instant, zone: tzinfo) -> str:

@@ -15,7 +15,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.web.opml import MOST_LINES
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.retention import Wish
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.managing import KeepChoices
 

@@ -5,7 +5,7 @@ from fastapi import Request
 
 from reedbed.domain.accounts import Caller
 from reedbed.http.caller import maybe_caller
-from reedbed.web.templating import LANGUAGES, speak
+from reedbed.web.speech import LANGUAGES, speak
 
 
 async def choose_language(request: Request) -> None:

@@ -16,7 +16,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import refresh_all
 from reedbed.store.tags import names as tag_names
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.reading import TagsAnswer
 

@@ -10,7 +10,7 @@ from reedbed.domain.accounts import Caller
 from reedbed.domain.schedule import measure_span
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to_datetime
 from reedbed.services.preferences import preferences_of
-from reedbed.web.templating import marked, ngettext, translate
+from reedbed.web.speech import marked, ngettext, translate
 from reedbed.web.views.frame import Moment
 
 ZONE_COOKIE = "reedbed_zone"

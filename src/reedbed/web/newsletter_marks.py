@@ -8,7 +8,7 @@ from reedbed.services.newsletter_senders import CONFIRMATIONS_SHOWN
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters
 from reedbed.store.database import Tx
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.newsletters import Confirm, MailFacts
 from reedbed.web.views.reading import Article, EntryList
 

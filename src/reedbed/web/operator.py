@@ -18,8 +18,9 @@ from reedbed.store.users import Member
 from reedbed.web import operator_sheets
 from reedbed.web.moments import ago, coming_moment, full_moment, zone_of
 from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot, unchanged_plot
+from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views import operator as views
 from reedbed.web.views.frame import Choice, Count
 from reedbed.web.views.operator import OperatorPage, Plot
@@ -107,7 +108,7 @@ def _troubled(one: TroubledFeed, now: Instant, zone: tzinfo) -> views.TroubledFe
     next_try = coming_moment(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
     return views.TroubledFeed(
         name=one.title,
-        wrong=one.stop_reason or one.last_error or one.status,
+        wrong=retell(one.stop_reason or one.last_error or one.status),
         failures=Count(one.failures),
         readers=Count(one.readers),
         next_try=next_try,

@@ -13,7 +13,7 @@ from reedbed.store.sizes import Size
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.operator_sheets import megabytes
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.operator import DatabasePage, Sheet
 
 router = APIRouter(include_in_schema=False)

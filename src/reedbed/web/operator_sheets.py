@@ -9,7 +9,7 @@ from reedbed.store.jobs import UnderWay
 from reedbed.store.overview import SlowFeed
 from reedbed.store.processes import Process
 from reedbed.web.moments import ago, coming_moment
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Progress, Sheet
 

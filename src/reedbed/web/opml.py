@@ -9,7 +9,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.services.opml import export_opml, import_opml
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
 

@@ -15,7 +15,8 @@ from reedbed.http.cookies import set_visitor_cookie, visitor_of
 from reedbed.http.csrf import bound_to, form_token
 from reedbed.services.preferences import preferences_of
 from reedbed.web.languages import language_of
-from reedbed.web.templating import render_page, speak, translate
+from reedbed.web.speech import speak, translate
+from reedbed.web.templating import render_page
 from reedbed.web.views.frame import LOOK_COOKIE, Banner, Frame, Look, Person, Toast
 
 TOAST_COOKIE = "reedbed_toast"

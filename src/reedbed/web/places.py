@@ -11,7 +11,7 @@ from reedbed.http.ids import path_id
 from reedbed.services.preferences import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.database import Tx
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import HiddenField
 
 SMART: dict[str, View] = {

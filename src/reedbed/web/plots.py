@@ -7,7 +7,7 @@ from datetime import tzinfo
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.store.overview import HourOfAll
 from reedbed.web.moments import short_moment
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Bar, Plot
 

@@ -7,7 +7,7 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.web.digest_views import source_view
 from reedbed.web.moments import full_moment
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.digests import Cite, Sentence
 from reedbed.web.views.questions import QuestionLine, QuestionPage
 

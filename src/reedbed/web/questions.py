@@ -19,7 +19,7 @@ from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.question_views import question_line, question_page
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.questions import AskPage
 

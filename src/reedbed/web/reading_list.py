@@ -15,8 +15,8 @@ from reedbed.web.framing_views import ListFraming
 from reedbed.web.moments import day_of, short_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
+from reedbed.web.speech import translate
 from reedbed.web.story_marks import ListStories
-from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice, Count, Look, feed_mark
 from reedbed.web.views.reading import Day, Empty, EntryList, Row
 

@@ -20,7 +20,7 @@ from reedbed.domain.rules import (
     read_condition,
 )
 from reedbed.services.rules import RuleDraft
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.managing import ConditionLine, RuleForm, RuleLine
 

@@ -25,7 +25,7 @@ from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.rule_forms import blank_form, form_of, line_of, read_draft, typed_form
 from reedbed.web.shell import app_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import DryRun, DryRunHit, RuleForm, RulesPage
 

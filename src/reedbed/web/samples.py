@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from reedbed.web.templating import marked
+from reedbed.web.speech import marked
 
 SAMPLES: Final = (
     ("https://www.nasa.gov/feed/", "NASA", marked("Space")),

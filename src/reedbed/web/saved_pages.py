@@ -11,7 +11,7 @@ from reedbed.http.limits import RefreshLimit
 from reedbed.services.saved_pages import save_page
 from reedbed.web.add import show_refused
 from reedbed.web.pages import see_other
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)

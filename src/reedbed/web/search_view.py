@@ -27,8 +27,8 @@ from reedbed.web.pages import look_of
 from reedbed.web.places import Place
 from reedbed.web.reading import feeds_behind, read_article
 from reedbed.web.reading_list import PAGE_SIZE, ListMaker
+from reedbed.web.speech import translate
 from reedbed.web.summary_block import lines_for
-from reedbed.web.templating import translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.reading import Article, Day, Empty, EntryList, SearchBox
 from reedbed.web.visits import Visit, VisitOf

@@ -15,7 +15,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.searches import delete_search, list_searches, save_search, unread_matches
 from reedbed.web.pages import see_other
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Count, Toast
 from reedbed.web.views.managing import SearchesPage, SearchLine
 

@@ -11,7 +11,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.services.preferences import preferences_of, set_preferences
 from reedbed.web.pages import look_of, see_other, set_look
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.templating import languages, translate
+from reedbed.web.speech import languages, translate
 from reedbed.web.views.frame import Choice, Look, Toast
 from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings
 

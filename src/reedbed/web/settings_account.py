@@ -19,7 +19,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import AccountSettings
 

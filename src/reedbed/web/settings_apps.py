@@ -18,7 +18,7 @@ from reedbed.services.tokens import create_api_token, create_app_password, list_
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import (
     ApiToken as ShownToken,

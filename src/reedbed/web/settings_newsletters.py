@@ -30,7 +30,7 @@ from reedbed.web.moments import ago
 from reedbed.web.newsletter_marks import confirm_view, verdict_words
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.newsletters import (
     AddressLine,

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from reedbed.domain.accounts import Caller
 from reedbed.services.runtime import Runtime
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import SettingsPage
 

@@ -20,7 +20,7 @@ from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.outgoing import SecretField, SharePage, ShareSettings, ShareTargetLine
 

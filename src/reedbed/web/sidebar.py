@@ -13,7 +13,8 @@ from reedbed.store import cleanups, folders, searches, shelf
 from reedbed.store.counts import totals
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.sentences import retell
+from reedbed.web.speech import ngettext, spoken, translate
 from reedbed.web.views.frame import Count, Look, feed_mark
 from reedbed.web.views.sidebar import Sidebar, SidebarFeed, SidebarFolder, SidebarLink
 
@@ -94,11 +95,12 @@ def _folder(
 
 
 def _feeds(followed: Sequence[ShelfFeed], here: str) -> tuple[SidebarFeed, ...]:
-    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here) for one in followed)
+    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here, spoken()) for one in followed)
 
 
 @lru_cache(maxsize=5_000)
-def _feed(one: ShelfFeed, current: bool) -> SidebarFeed:
+def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
+    """`language` is that of the trouble, which is told in the one being spoken."""
     return SidebarFeed(
         id=one.feed_id,
         url=f"/feed/{one.subscription_id}",
@@ -107,7 +109,7 @@ def _feed(one: ShelfFeed, current: bool) -> SidebarFeed:
         count=Count(one.unread),
         current=current,
         language=one.language or "",
-        trouble=one.trouble or "",
+        trouble=retell(one.trouble or ""),
     )
 
 

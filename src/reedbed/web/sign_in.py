@@ -19,7 +19,7 @@ from reedbed.services.sign_in_end import Question, prove_and_link, question, reg
 from reedbed.web.account_doors import privacy_note
 from reedbed.web.doors import login_page
 from reedbed.web.pages import own_address, page, see_other
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.doors import FinishPage
 from reedbed.web.views.frame import Toast
 

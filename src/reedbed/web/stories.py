@@ -13,8 +13,8 @@ from reedbed.web.moments import zone_of
 from reedbed.web.pages import look_of, page, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.sidebar import build_sidebar
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.story_views import story_page, story_row
-from reedbed.web.templating import ngettext, translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.stories import StoriesPage
 

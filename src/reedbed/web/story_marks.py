@@ -10,7 +10,7 @@ from reedbed.store import stories
 from reedbed.store.database import Tx
 from reedbed.store.stories import Beside
 from reedbed.web.sidebar import icon_address
-from reedbed.web.templating import ngettext
+from reedbed.web.speech import ngettext
 from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.reading import Alike, Article, Row
 

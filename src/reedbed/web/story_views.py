@@ -7,7 +7,7 @@ from reedbed.domain.times import Instant
 from reedbed.web.framing_views import framing_view
 from reedbed.web.moments import dated_moment, full_moment, short_moment
 from reedbed.web.sidebar import icon_address
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count, FeedMark, feed_mark
 from reedbed.web.views.stories import OutletView, StoryPage, StoryRow
 

@@ -14,7 +14,7 @@ from reedbed.services.writers import variant_for_feed
 from reedbed.store import ai_state
 from reedbed.store.database import Tx
 from reedbed.web.moments import coming_moment
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.reading import Summary
 
 LEAST_WORDS = 120

@@ -2,7 +2,7 @@
 
 from reedbed.domain.auto_summaries import NEVER
 from reedbed.domain.errors import Invalid
-from reedbed.web.templating import ngettext, translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice
 
 WORDS = (200, 500, 1_000)

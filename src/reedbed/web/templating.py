@@ -1,8 +1,6 @@
 """Jinja2: templates as pages, and one named block of a page for htmx."""
 
-import gettext
 from collections.abc import Sequence
-from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,17 +9,11 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from reedbed.web.assets_out import asset
+from reedbed.web.sentences import retell
+from reedbed.web.speech import catalogue, plain_text, plural_text, spoken
 from reedbed.web.views.sidebar import SidebarFeed
 
 FOLDER = Path(__file__).parent
-LANGUAGES = ("en", "de")
-
-_language: ContextVar[str] = ContextVar("language", default="en")
-
-
-def speak(language: str) -> None:
-    """The language of this request's texts."""
-    _language.set(language if language in LANGUAGES else "en")
 
 
 def render_page(template: str, values: dict[str, Any], block: str | None = None) -> str:
@@ -43,18 +35,18 @@ def environment() -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     loose: Any = environment  # the extension adds its methods at run time
-    loose.filters["said"] = translate
+    loose.filters["said"] = retell
     loose.globals["asset"] = asset
     loose.globals["feed_lines"] = _feed_lines
     loose.globals["standing"] = _standing
-    loose.install_gettext_callables(_gettext, _ngettext, newstyle=True)
+    loose.install_gettext_callables(plain_text, plural_text, newstyle=True)
     loose.globals["_"] = _said
     return environment
 
 
 def _standing(template: str) -> Markup:
     """A part that says the same to everybody who speaks this language."""
-    return _stood(template, _language.get())
+    return _stood(template, spoken())
 
 
 @cache
@@ -73,47 +65,13 @@ def _feed_line(feed: SidebarFeed) -> Markup:
     return drawn.line(feed)
 
 
-@cache
-def languages() -> tuple[str, ...]:
-    """English, and the others that have a catalogue."""
-    return ("en", *(code for code in LANGUAGES if (FOLDER / "locale" / code).is_dir() and code != "en"))
-
-
-@cache
-def _catalogue(language: str) -> gettext.NullTranslations:
-    return gettext.translation("reedbed", FOLDER / "locale", [language], fallback=True)
-
-
 def _said(message: str, **values: object) -> Markup:
     """What jinja2's own would answer, by way of three more calls; a page has a hundred of these."""
-    plain = _plain(message, _language.get())
+    plain = _plain(message, spoken())
     return plain % values if values else plain
 
 
 @lru_cache(maxsize=5_000)
 def _plain(message: str, language: str) -> Markup:
-    said = _catalogue(language).gettext(message) if message else ""
+    said = catalogue(language).gettext(message) if message else ""
     return Markup(said)  # noqa: S704  a text of ours
-
-
-def _gettext(message: str) -> str:
-    # An empty text would be answered with the head of the catalogue.
-    return message and _catalogue(_language.get()).gettext(message)
-
-
-def _ngettext(one: str, many: str, number: int) -> str:
-    return _catalogue(_language.get()).ngettext(one, many, number)
-
-
-def translate(message: str, **values: object) -> str:
-    """A text of ours in this request's language, as `_()` gives it in a template."""
-    return _gettext(message) % values if values else _gettext(message)
-
-
-def marked(message: str) -> str:
-    """A text that is kept here and translated where it is shown."""
-    return message
-
-
-def ngettext(one: str, many: str, number: int) -> str:
-    return _ngettext(one, many, number) % {"num": number}

@@ -14,7 +14,7 @@ from reedbed.http.ids import IdPath
 from reedbed.services.entries import Revision, get_entry, get_revisions
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.shell import app_page
-from reedbed.web.templating import translate
+from reedbed.web.speech import translate
 from reedbed.web.views.reading import Change, Version, VersionsPage
 
 router = APIRouter(include_in_schema=False)

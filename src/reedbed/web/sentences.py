@@ -1,0 +1,155 @@
+"""Sentences that were written below and kept, such as why a feed failed, told in the reader's language.
+
+They lie in the database in English, with a host or a number in them. What is not listed here stays English;
+`tests/unit/test_sentences.py` finds what is missing.
+"""
+
+import re
+from functools import cache
+
+from reedbed.web.speech import marked, spoken, translate
+
+WHOLE = (
+    marked("Invalid request"),
+    marked("Authentication required"),
+    marked("Feed no longer available"),
+    marked("Rate limited"),
+    marked("The address is not valid."),
+    marked("The address is too long."),
+    marked("The address could not be understood."),
+    marked("The address redirects in a circle."),
+    marked("The answer could not be read."),
+    marked("The connection broke off before the document was complete."),
+    marked("The name is not known."),
+    marked("The proxy asks for authentication."),
+    marked("The proxy could not be reached."),
+    marked("The proxy's address is not valid."),
+    marked("The server answered 304 to a question without conditions."),
+    marked("The server answered that there is no content (204)."),
+    marked("The server answered that there is no content (205)."),
+    marked("The server answered with an empty document."),
+    marked("The server redirects without saying where to."),
+    marked("The server sent only a part of the document (206)."),
+    marked("The site took too long to answer."),
+    marked("Only addresses with http:// or https:// can be fetched."),
+    marked("This is not the address of a page or feed."),
+    marked("No feed was found at this address."),
+    # how an answer is packed
+    marked("The compressed data broke off."),
+    marked("The compressed data is damaged."),
+    marked("It is compressed too many times."),
+    marked("It is compressed in a way nobody asked for."),
+    marked("It consists of too many compressed parts."),
+    # what a document is
+    marked("The address answered with nothing."),
+    marked("The address answered with something that is not text."),
+    marked("The address answered with plain text, not with a feed."),
+    marked("The address answered with a web page, not with a feed."),
+    marked("The address answered with XML, but it is not a feed."),
+    marked("The address answered with XML that is too damaged to read."),
+    marked("The address answered with JSON that breaks off or is damaged."),
+    marked("The address answered with JSON, but it is not a JSON Feed."),
+    marked("The document could not be read within the time and memory allowed for one feed."),
+    marked("The document defines too many entities, so it is not read."),
+    marked("The document defines entities within entities, so it is not read."),
+    marked("The document's entities would make it far too large, so it is not read."),
+    # whole articles
+    marked("The page holds no article text."),
+    marked("The page is too large to read as an article."),
+    marked("The page could not be read as HTML."),
+    marked("The feed's selectors took too long on this page."),
+    marked("The article is behind a paywall."),
+    marked("The article could not be read in time."),
+    marked("The site answered with an error page."),
+    marked("The site asks for consent first."),
+    marked("The site asks to log in first."),
+    marked("This entry has no address to read the article from."),
+    # faults of a certificate
+    marked("not valid yet"),
+    marked("expired"),
+    marked("self-signed"),
+    marked("signed by nobody this machine trusts"),
+    marked("revoked"),
+    marked("made out to another name"),
+    marked("made out to another address"),
+    marked("it cannot be trusted"),
+    # what became of a feed, and of its hub
+    marked("The site says that this feed is gone for good (410 Gone)."),
+    marked("The operator has turned hubs off (REEDBED_WEBSUB)."),
+    marked("This server has no public address that a hub could call. Set REEDBED_BASE_URL to one."),
+    marked("The hub refused."),
+    marked("The hub does not answer."),
+)
+SHAPES = (
+    marked("Stopped after the first failure. The last one: %(why)s."),
+    marked("Stopped after %(number)s failures in a row. The last one: %(why)s."),
+    marked("There is nothing at this address: the site answered %(number)s. Check it for a typing error."),
+    marked(
+        "The address points to a private network (%(kind)s). "
+        "An operator can allow it with REEDBED_ALLOW_NETWORKS."
+    ),
+    marked("Port %(number)s is not used for web pages and is not contacted."),
+    marked("The address redirects more than %(number)s times."),
+    marked("The answer could not be unpacked. %(why)s"),
+    marked("The certificate of %(host)s is not valid: %(why)s."),
+    marked("The document was not complete within %(number)s seconds."),
+    marked("The exchange with %(host)s failed."),
+    marked("The feed is larger than %(size)s."),
+    marked("The hub refused: %(said)s"),
+    marked("The name %(host)s could not be found."),
+    marked("The name %(host)s could not be looked up just now."),
+    marked("The proxy answered %(number)s."),
+    marked("The proxy cannot be used. %(why)s"),
+    marked("The server answered %(number)s."),
+    marked("The server did not answer within %(number)s seconds."),
+    marked("The server fell silent for %(number)s seconds."),
+    marked("The server redirects to an address that cannot be used. %(why)s"),
+    marked("No secure connection to %(host)s could be made."),
+    marked("%(host)s broke the connection off."),
+    marked("%(host)s cannot be reached."),
+    marked("%(host)s closed the connection without an answer."),
+    marked("%(host)s could not be connected to."),
+    marked("%(host)s could not be connected to in time."),
+    marked("%(host)s did not answer within %(number)s seconds."),
+    marked("%(host)s does not answer."),
+    marked("%(host)s does not answer in proper HTTP."),
+    marked("%(host)s refuses connections."),
+)
+"""The place `why` holds another of these sentences, with or without its full stop."""
+
+_PLACE = re.compile(r"%\\\((\w+)\\\)s")
+_IN_A_PLACE = {"number": r"[\d.]+", "host": r"\S+", "size": r"\d+ [KM]B"}
+
+
+def retell(text: str) -> str:
+    if not text or spoken() == "en":
+        return text
+    told = translate(text)
+    return told if told != text else _filled(text)
+
+
+def _filled(text: str) -> str:
+    for pattern, shape in _patterns():
+        if found := pattern.fullmatch(text):
+            places = found.groupdict()
+            if "why" in places:
+                places["why"] = _within(places["why"])
+            return translate(shape, **places)
+    return text
+
+
+def _within(why: str) -> str:
+    told = retell(why)
+    return told if told != why else retell(f"{why}.").removesuffix(".")
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((_pattern(shape), shape) for shape in SHAPES)
+
+
+def _pattern(shape: str) -> re.Pattern[str]:
+    def place(found: re.Match[str]) -> str:
+        return f"(?P<{found[1]}>{_IN_A_PLACE.get(found[1], '.+')})"
+
+    return re.compile(_PLACE.sub(place, re.escape(shape)), re.DOTALL)

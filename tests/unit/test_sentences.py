@@ -1,0 +1,80 @@
+"""What the lower floors write about a failure can be told in German."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reedbed.web.sentences import retell
+from reedbed.web.speech import speak
+
+SOURCES = Path(__file__).parents[2] / "src" / "reedbed"
+WRITERS = (
+    *("failures", "fetch", "exchange", "broken_exchange", "guard", "body", "target", "discover"),
+    *("article", "article_gates", "parse/document", "parse/jsonfeed", "parse/prolog", "parse/isolation"),
+)
+
+
+@pytest.fixture(autouse=True)
+def german() -> Iterator[None]:
+    speak("de")
+    yield
+    speak("en")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
+    written = list(_sentences(SOURCES / "ingest" / f"{name}.py"))
+    assert written
+    assert [one for one in written if retell(one) == one] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("example.org refuses connections.", "example.org weist Verbindungen ab."),
+        (
+            "Stopped after 20 failures in a row. The last one: The server answered 500.",
+            "Nach 20 Fehlschlägen in Folge angehalten. Der letzte: Der Server antwortete mit 500.",
+        ),
+        (
+            "Stopped after the first failure. The last one: Authentication required.",
+            "Nach dem ersten Fehlschlag angehalten. Der letzte: Anmeldung erforderlich.",
+        ),
+        (
+            "The certificate of example.org is not valid: expired.",
+            "Das Zertifikat von example.org ist nicht gültig: abgelaufen.",
+        ),
+        (
+            "The answer could not be unpacked. The compressed data broke off.",
+            "Die Antwort ließ sich nicht entpacken. Die gepackten Daten brachen ab.",
+        ),
+        ("What nobody has foreseen.", "What nobody has foreseen."),
+    ],
+)
+def test_places_are_filled_and_what_is_within_is_told_as_well(written: str, told: str) -> None:
+    assert retell(written) == told
+
+
+def test_in_english_a_sentence_stays_as_it_was_written() -> None:
+    speak("en")
+    assert retell("example.org refuses connections.") == "example.org refuses connections."
+
+
+def _sentences(file: Path) -> Iterator[str]:
+    """Whole sentences in the code, with something in the place of what is filled in."""
+    module = ast.parse(file.read_text())
+    within = {
+        id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
+    }
+    explained = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+        elif isinstance(node, ast.Constant) and id(node) not in within | explained:
+            text = str(node.value).replace("{host}", "example.org")
+        else:
+            continue
+        if " " in text.strip() and text[0].isupper() | text[0].isdigit() and text.endswith("."):
+            yield text.replace("than 7.", "than 7 MB.")
