@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from reedbed.domain.framing import Score, band_of
+from reedbed.api.framing_json import ScoresOut, scores_json
 from reedbed.domain.framing_items import CAVEAT, FramedFeed, FramedItem
 from reedbed.domain.times import Instant, from_datetime, to_datetime
 from reedbed.http.caller import RuntimeOf
@@ -36,13 +36,7 @@ MaxScore = Annotated[
 ]
 
 
-class ScoreOut(BaseModel):
-    score: float = Field(ge=0, le=1)
-    reason: str
-    quote: str = Field(description="The passage that earned it, word for word; may be empty.")
-
-
-class FramedItemOut(BaseModel):
+class FramedItemOut(ScoresOut):
     url: str | None
     image: str | None
     author: str | None
@@ -54,14 +48,6 @@ class FramedItemOut(BaseModel):
     description_correction_reason: str
     description_original: str
     text_corrected: str = Field(description="Paragraphs, apart by an empty line.")
-    framing: ScoreOut
-    clickbait: ScoreOut
-    persuasive: ScoreOut
-    hyper_stimulus: ScoreOut
-    speculative: ScoreOut
-    overall: ScoreOut
-    band: str = Field(description="calm, mixed or loud")
-    category: str
     llm_model: str
     analysed_at: str
     feed_url: str
@@ -166,16 +152,10 @@ def _item(feed: FramedFeed, item: FramedItem) -> dict[str, Any]:
         "description_correction_reason": found.description_reason,
         "description_original": item.description_original,
         "text_corrected": found.text,
-        **{score.name: score_json(score) for score in (*found.scores, found.overall)},
-        "band": band_of(found.overall.value),
-        "category": found.category,
+        **scores_json(found),
         "llm_model": found.model,
         "analysed_at": moment(item.made_at),
         "feed_url": feed.url,
         "feed_title": feed.title,
         "caveat": CAVEAT,
     }
-
-
-def score_json(score: Score) -> dict[str, Any]:
-    return {"score": score.value, "reason": score.reason, "quote": score.quote}

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from reedbed.api.deframer import ScoreOut, score_json
+from reedbed.api.framing_json import ScoresOut, scores_json
 from reedbed.domain.framing import Analysis, AnalysisState, band_of
 from reedbed.domain.framing_items import CAVEAT
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -25,20 +25,12 @@ router = APIRouter(prefix="/api/v1", tags=["framing"])
 MOST_IDS = 200
 
 
-class AnalysisOut(BaseModel):
+class AnalysisOut(ScoresOut):
     title: str
     title_reason: str
     description: str
     description_reason: str
     text: str = Field(description="Paragraphs, apart by an empty line.")
-    framing: ScoreOut
-    clickbait: ScoreOut
-    persuasive: ScoreOut
-    hyper_stimulus: ScoreOut
-    speculative: ScoreOut
-    overall: ScoreOut
-    band: str = Field(description="calm, mixed or loud")
-    category: str
     model: str
     language: str | None
 
@@ -172,9 +164,7 @@ def analysis_json(found: Analysis) -> dict[str, Any]:
         "description": found.description,
         "description_reason": found.description_reason,
         "text": found.text,
-        **{score.name: score_json(score) for score in (*found.scores, found.overall)},
-        "band": band_of(found.overall.value),
-        "category": found.category,
+        **scores_json(found),
         "model": found.model,
         "language": found.language or None,
     }

@@ -5,38 +5,18 @@ from dataclasses import asdict
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
+from reedbed.api.opml import ImportOut
 from reedbed.domain.libraries import LibraryReport
 from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.files import received_file
+from reedbed.http.files import file_body, received_file
 from reedbed.http.json import json_response
 from reedbed.services.libraries import import_file, import_miniflux
 
 router = APIRouter(prefix="/api/v1/import", tags=["opml"])
 
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}
-            },
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-        },
-    }
-}
 
-
-class ImportProblemOut(BaseModel):
-    title: str
-    url: str
-    message: str
-
-
-class LibraryOut(BaseModel):
+class LibraryOut(ImportOut):
     source: str = Field(examples=["FreshRSS"])
-    imported: int
-    skipped: int
-    errors: list[ImportProblemOut]
     starred: int
     tagged: int
     bookmarked: int
@@ -52,7 +32,7 @@ class MinifluxBody(BaseModel):
     "",
     summary="Bring in a file of another reader: OPML, starred JSON, or the database of FreshRSS or Fusion",
     responses={200: {"model": LibraryOut}},
-    openapi_extra=_BODY,
+    openapi_extra=file_body("application/octet-stream"),
 )
 async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
     async with received_file(request) as (_, path):

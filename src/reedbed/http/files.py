@@ -1,11 +1,11 @@
-"""A file that somebody sends, on disk for as long as it is looked at: it may be too large for memory."""
+"""A file that somebody sends: the multipart field `file`, or else the raw body."""
 
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
@@ -16,9 +16,23 @@ CHUNK = 1_000_000
 LONGEST_NAME = 100
 
 
+def file_body(*raw_types: str) -> dict[str, Any]:
+    """How the OpenAPI document tells of it."""
+    file = {"type": "string", "format": "binary"}
+    form = {"schema": {"type": "object", "properties": {"file": file}}}
+    content = {"multipart/form-data": form} | {one: {"schema": file} for one in raw_types}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def received_bytes(request: Request) -> tuple[str, bytes]:
+    """Its name and what is in it."""
+    name, chunks = await _content(request)
+    return name, b"".join([some async for some in chunks])
+
+
 @asynccontextmanager
 async def received_file(request: Request) -> AsyncGenerator[tuple[str, Path]]:
-    """The multipart field `file`, or else the raw body; its name, and where it lies."""
+    """Its name, and where it lies for as long as it is looked at: it may be too large for memory."""
     with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as file:
         name, chunks = await _content(request)
         await _write(file.file, chunks)

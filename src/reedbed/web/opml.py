@@ -1,11 +1,11 @@
 """Lists of feeds as files: in and out."""
 
 from fastapi import APIRouter, Request, Response
-from starlette.datastructures import UploadFile
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.opml import ImportReport
 from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.http.files import received_bytes
 from reedbed.services.opml import export_opml, import_opml
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
@@ -15,7 +15,6 @@ from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
 
 router = APIRouter(include_in_schema=False)
 
-LONGEST_NAME = 100
 MOST_LINES = 500
 
 
@@ -31,9 +30,9 @@ async def take_out(runtime: RuntimeOf, caller: CallerOf) -> Response:
 @router.post("/opml")
 async def bring_in(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
     """The live stream tells how far it is; the answer is the report."""
-    name, body = await uploaded(request)
     status = 200
     try:
+        name, body = await received_bytes(request)
         report = await import_opml(runtime, caller.user_id, body)
         shown = AddPage(progress=progress_of(name, report))
     except Invalid as error:
@@ -43,16 +42,6 @@ async def bring_in(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
         headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"} if status == 400 else None
         return await page(request, "manage/add.html", shown, block="progress", status=status, headers=headers)
     return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
-
-
-async def uploaded(request: Request) -> tuple[str, bytes]:
-    """The file's name and what is in it; nothing at all without a file."""
-    upload = (await request.form()).get("file")
-    if not isinstance(upload, UploadFile):
-        return "", b""
-    body = await upload.read()
-    await upload.close()
-    return (upload.filename or "")[:LONGEST_NAME], body
 
 
 def progress_of(name: str, report: ImportReport) -> ImportProgress:
