@@ -1,5 +1,7 @@
 """Any page can be saved for later by its address."""
 
+import asyncio
+
 import pytest
 
 from reedbed.services.jobs import claim, run
@@ -39,6 +41,16 @@ async def test_saving_twice_keeps_one(crawl: Crawl, site: FeedSite, signed_in: S
     assert (first["new"], again["new"]) == (True, False)
     assert first["entry_id"] == again["entry_id"]
     assert len(await _later(reader)) == 1
+
+
+async def test_pages_saved_at_once_are_all_kept_and_each_once(crawl: Crawl, signed_in: SignIn) -> None:
+    reader = await signed_in()
+    urls = [f"https://example.org/{number}" for number in range(4)] * 5
+    answers = await asyncio.gather(*(reader.post(SAVED, json={"url": url}) for url in urls))
+    assert [answer.status_code for answer in answers if answer.status_code not in (200, 201)] == []
+    assert sum(answer.json()["new"] for answer in answers) == 4
+    assert len(await _later(reader)) == 4
+    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [4]
 
 
 async def test_an_entry_that_is_followed_already_is_only_marked(

@@ -38,6 +38,7 @@ from reedbed.services.private_feeds import follow_own
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs, entry_writes, feed_history, feeds, newsletters, removed, search
+from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.feed_history import Tally, hour_of
@@ -252,7 +253,7 @@ async def _write(
 ) -> int | None:
     """The id of the new entry; None when the mail was here before."""
     feed_id, letter, mail = row.feed_id, arrived.letter, arrived.mail
-    await newsletters.lock_feed(tx, feed_id)
+    await lock_feed(tx, feed_id)
     if await newsletters.known_entry(tx, feed_id, letter.guid) is not None:
         return None
     if await removed.known(tx, feed_id, [removed_key("guid", letter.guid)]):

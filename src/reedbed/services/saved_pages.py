@@ -32,6 +32,7 @@ from reedbed.store import (
     search,
     unread,
 )
+from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow, EntryText
 from reedbed.store.jobs import Job
@@ -93,6 +94,7 @@ def _page_address(typed: str) -> tuple[str, str]:
 
 async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
     feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="saved", title=FEED_TITLE)
+    await lock_feed(tx, feed_id)
     return feed_id, await follow_own(tx, now, user_id, feed_id)
 
 

@@ -84,7 +84,10 @@ _STILL_THERE = Statement(
 
 
 async def lock_feed(tx: Tx, feed_id: int) -> None:
-    """Arrivals and new subscribers of a feed take turns, so that neither misses the other."""
+    """Arrivals and new subscribers of a feed take turns, so that neither misses the other.
+
+    Where no lease keeps others out, whoever stores entries of a feed begins with it.
+    """
     if tx.engine == "postgresql":
         await tx.run(_FEED, {"feed_id": feed_id})
 

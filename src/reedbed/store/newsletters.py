@@ -136,11 +136,6 @@ _SAY = Statement(
     .values(leaving=bindparam("said"))
 )
 
-_LOCK_FEED = Statement(
-    select(feed_fetch_state.c.feed_id)
-    .where(feed_fetch_state.c.feed_id == bindparam("feed"))
-    .with_for_update()
-)
 _STATE = Statement(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == bindparam("feed"))
@@ -320,11 +315,6 @@ async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, sai
 
 async def say_of_leaving(tx: Tx, user_id: int, sender_id: int, said: str) -> None:
     await tx.run(_SAY, {"user_id": user_id, "sender": sender_id, "said": said})
-
-
-async def lock_feed(tx: Tx, feed_id: int) -> None:
-    """From here to the commit nobody else stores entries of this feed."""
-    await tx.one(_LOCK_FEED, {"feed": feed_id})
 
 
 async def note_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: Instant) -> None:
