@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.list_headers import ANY_SERVER
 from reedbed.domain.newsletters import MOST_MAILBOXES
 from reedbed.domain.texts import storable
@@ -89,8 +89,19 @@ async def _check_some(runtime: Runtime) -> int:
             due = await mailboxes.claim_due(tx, now, now + LEASE)
         if due is None:
             return looked
-        await check_mailbox(runtime, due)
+        await _check(runtime, due)
         looked += 1
+
+
+async def _check(runtime: Runtime, box: Mailbox) -> None:
+    """A mailbox with which something is wrong must not stand in the way of the others."""
+    try:
+        await check_mailbox(runtime, box)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("looking into a mailbox broke down", mailbox=box.id)
+        await _note_trouble(runtime, box, "A mail in it could not be read.")
 
 
 async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
