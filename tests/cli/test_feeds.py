@@ -17,8 +17,8 @@ def type_in(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("REEDBED_DATABASE_URL", sqlite_url)
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> Result:
-        return CliRunner().invoke(admin, list(words))
+    def run(*words: str, typed: str = "") -> Result:
+        return CliRunner().invoke(admin, list(words), input=typed)
 
     return run
 
@@ -76,3 +76,42 @@ def test_settings_are_changed_one_by_one(type_in) -> None:
     type_in("feed", "add", URL, "--no-enforce-domain", "--prompt", "Mind the adjectives.")
     (changed,) = said(type_in("feed", "set", "1", "--max-failures", "3", "--no-deframe", "--json"))
     assert (changed["max_failures"], changed["deframed"], changed["enforce_domain"]) == (3, False, False)
+
+
+def test_the_way_of_fetching_is_set_shown_without_secrets_and_cleared(type_in) -> None:
+    type_in("feed", "add", URL, "--user-agent", "Heron/1.0", "--interval", "30")
+    proxy = ("--proxy", "https://up:proxy-word@proxy.example:3128/")
+    login = ("--username", "heron", "--password-stdin", "--allow-duplicate-urls")
+    changed = type_in("feed", "set", "1", *proxy, *login, "--json", typed="site-word\n")
+    (one,) = said(changed)
+    assert (one["proxy"], one["username"], one["has_password"]) == (
+        "https://***@proxy.example:3128",
+        "heron",
+        True,
+    )
+    assert (one["user_agent"], one["interval_minutes"], one["allow_duplicate_urls"]) == (
+        "Heron/1.0",
+        30,
+        True,
+    )
+    listed = type_in("feed", "list", "--json")
+    assert said(listed) == said(changed)
+    assert "-word" not in changed.output + listed.output
+    fields = ("proxy", "user-agent", "username", "interval")
+    cleared = [word for name in fields for word in ("--clear", name)]
+    (one,) = said(type_in("feed", "set", "1", *cleared, "--no-allow-duplicate-urls", "--json"))
+    names = ("proxy", "user_agent", "username", "interval_minutes", "has_password", "allow_duplicate_urls")
+    assert [one[name] for name in names] == [None, None, None, None, False, False]
+
+
+def test_a_setting_that_cannot_be_is_refused_in_one_sentence(type_in) -> None:
+    type_in("feed", "add", URL)
+    for words, sentence in (
+        (("--proxy", "socks5://proxy.example"), "A proxy has an address like"),
+        (("--proxy", "http://127.0.0.1:3128"), "REEDBED_ALLOW_NETWORKS"),
+        (("--interval", "1"), "between 15 minutes"),
+        (("--password-stdin",), "needs a user name"),
+        (("--username", "heron", "--clear", "username"), "both set and cleared"),
+    ):
+        refused = type_in("feed", "set", "1", *words, typed="word\n")
+        assert refused.exit_code == 1 and sentence in refused.exception.message

@@ -18,7 +18,8 @@ from reedbed.domain.feeds import ParsedFeed
 from reedbed.domain.limits import Allowance, Limits
 from reedbed.ingest.parse import parse_feed
 from reedbed.roles.app import create_app
-from reedbed.services.operator_feeds import add_feed, disable_feed, set_root_domain
+from reedbed.services.feed_settings import FeedSettings
+from reedbed.services.operator_feeds import add_feed, change_feed, disable_feed
 from reedbed.services.runtime import FramingPolicy
 from tests.clients import Client, new_client
 from tests.crawling import Crawl
@@ -160,7 +161,7 @@ async def test_a_site_shows_its_feeds_in_turn_and_each_address_once(
     site.publish("Alone", feed="alone", content=LONG)
     for name in ("quick", "slow", "alone"):
         await room.open_feed(name)
-    await set_root_domain(room.runtime, site.feed_url("alone"), "alone.example")
+    await change_feed(room.runtime, site.feed_url("alone"), FeedSettings(root_domain="alone.example"))
     items = (await stranger.get("/api/site", params={"root": "127.0.0.1"})).json()["items"]
     titles = [item["title_original"] for item in items]
     assert sorted(titles[:3]) == ["Quick 3", "Quick 4", "Slow"] and len(titles) == 6

@@ -9,16 +9,14 @@ import pytest
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from reedbed.domain.times import HOUR
 from reedbed.services.deframer import read_document, read_item, read_site
+from reedbed.services.feed_settings import FeedSettings
 from reedbed.services.operator_feeds import (
-    FeedSettings,
     add_feed,
     change_feed,
     delete_feed,
     disable_feed,
     enable_feed,
     list_feeds,
-    set_polling,
-    set_root_domain,
     sync_feed,
 )
 from reedbed.services.subscriptions import Wish, subscribe
@@ -74,7 +72,7 @@ async def test_add_enable_sync_built_served_error_sync_again(room: Newsroom, sit
 async def test_one_strike_ends_a_feed_until_it_is_synced(room: Newsroom, site: FeedSite) -> None:
     site.misbehave(status=503)
     feed_id = await room.open_feed(settings=FeedSettings(max_failures=1))
-    await set_polling(room.runtime, str(feed_id), polling=True)
+    await change_feed(room.runtime, str(feed_id), FeedSettings(polling=True))
     (listed,) = await list_feeds(room.runtime)
     assert listed.stop_reason and listed.next_run_at is None
     site.behave()
@@ -85,7 +83,7 @@ async def test_one_strike_ends_a_feed_until_it_is_synced(room: Newsroom, site: F
 
 async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(room: Newsroom, site: FeedSite) -> None:
     feed_id = str(await room.open_feed())
-    await set_polling(room.runtime, feed_id, polling=True)
+    await change_feed(room.runtime, feed_id, FeedSettings(polling=True))
     await room.run(feed_id)
     await disable_feed(room.runtime, feed_id)
     fetched = site.count()
@@ -176,10 +174,10 @@ async def test_items_of_other_sites_are_neither_read_nor_served(room: Newsroom, 
     assert room.model.calls == 0
     with pytest.raises(NotFound, match="yet"):
         await read_document(room.runtime, site.feed_url())
-    await set_root_domain(room.runtime, feed_id, "elsewhere.example")
+    await change_feed(room.runtime, feed_id, FeedSettings(root_domain="elsewhere.example"))
     await room.run(feed_id)
     assert b"Elsewhere" in (await read_document(room.runtime, site.feed_url())).content
-    await set_root_domain(room.runtime, feed_id, None)
+    await change_feed(room.runtime, feed_id, FeedSettings(root_domain=None))
     with pytest.raises(NotFound, match="yet"):
         await read_document(room.runtime, site.feed_url())
     await change_feed(room.runtime, feed_id, FeedSettings(enforce_domain=False))

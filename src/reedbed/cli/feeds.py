@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reedbed.cli.feed_settings import setting_options, settings_of
 from reedbed.cli.options import data_dir_option
 from reedbed.cli.working import show, with_runtime
-from reedbed.domain.same import SAME
-from reedbed.domain.times import rfc3339
+from reedbed.domain.feed_fetching import FeedFetching
+from reedbed.domain.times import MINUTE, rfc3339
 from reedbed.services.runtime import Runtime
 
 if TYPE_CHECKING:
-    from reedbed.services.operator_feeds import FeedSettings
+    from reedbed.services.feed_settings import FeedSettings
     from reedbed.store.operator_feeds import OperatorFeed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,18 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 def feed_options(command: F) -> F:
     command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
     return data_dir_option(command)
-
-
-def setting_options(command: F) -> F:
-    command = click.option("--prompt", help="What the model is asked beside; empty takes it back.")(command)
-    command = click.option(
-        "--enforce-domain/--no-enforce-domain",
-        default=None,
-        help="Leave out items of other sites (on for a new feed).",
-    )(command)
-    return click.option(
-        "--max-failures", type=int, help="Failures in a row after which the feed stops; 1: at the first."
-    )(command)
 
 
 @click.group()
@@ -46,22 +35,13 @@ def feed() -> None:
 @click.option("--no-root-domain", is_flag=True, help="Belong to no site.")
 @setting_options
 @feed_options
-def add(
-    url: str,
-    data_dir: Path | None,
-    max_failures: int | None,
-    enforce_domain: bool | None,
-    prompt: str | None,
-    *,
-    no_root_domain: bool,
-    as_json: bool,
-) -> None:
+def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool, **given: Any) -> None:
     """Add a feed, disabled and not polled: `enable` and `sync` come next."""
+    settings = settings_of(given)
 
     async def work(runtime: Runtime) -> "OperatorFeed":
         from reedbed.services.operator_feeds import add_feed
 
-        settings = _settings(max_failures, enforce_domain, prompt)
         return await add_feed(runtime, url, settings, with_root_domain=not no_root_domain)
 
     _show_one(work, data_dir, as_json=as_json)
@@ -72,24 +52,9 @@ def add(
 @setting_options
 @click.option("--deframe/--no-deframe", default=None, help="Read its entries and show them at the doors.")
 @feed_options
-def set_command(
-    feed: str,
-    data_dir: Path | None,
-    max_failures: int | None,
-    enforce_domain: bool | None,
-    prompt: str | None,
-    deframe: bool | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Change how a feed is deframed."""
-
-    async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import change_feed
-
-        return await change_feed(runtime, feed, _settings(max_failures, enforce_domain, prompt, deframe))
-
-    _show_one(work, data_dir, as_json=as_json)
+def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **given: Any) -> None:
+    """Change how a feed is fetched and deframed; another way of fetching is tried at once."""
+    _change(feed, settings_of(given), data_dir, as_json=as_json)
 
 
 @feed.command()
@@ -146,13 +111,9 @@ def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 @feed_options
 def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Schedule the next run after each good one, or not."""
+    from reedbed.services.feed_settings import FeedSettings
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import set_polling
-
-        return await set_polling(runtime, feed, polling=state == "on")
-
-    _show_one(work, data_dir, as_json=as_json)
+    _change(feed, FeedSettings(polling=state == "on"), data_dir, as_json=as_json)
 
 
 @feed.command("list")
@@ -218,28 +179,18 @@ def clear_root_domain_command(feed: str, data_dir: Path | None, *, as_json: bool
 
 
 def _set_root_domain(feed: str, domain: str | None, data_dir: Path | None, *, as_json: bool) -> None:
-    async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import set_root_domain
+    from reedbed.services.feed_settings import FeedSettings
 
-        return await set_root_domain(runtime, feed, domain)
+    _change(feed, FeedSettings(root_domain=domain), data_dir, as_json=as_json)
+
+
+def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_json: bool) -> None:
+    async def work(runtime: Runtime) -> "OperatorFeed":
+        from reedbed.services.operator_feeds import change_feed
+
+        return await change_feed(runtime, feed, settings)
 
     _show_one(work, data_dir, as_json=as_json)
-
-
-def _settings(
-    max_failures: int | None,
-    enforce_domain: bool | None,
-    prompt: str | None,
-    deframe: bool | None = None,
-) -> "FeedSettings":
-    from reedbed.services.operator_feeds import FeedSettings
-
-    return FeedSettings(
-        max_failures=SAME if max_failures is None else max_failures,
-        enforce_domain=SAME if enforce_domain is None else enforce_domain,
-        prompt=SAME if prompt is None else prompt,
-        deframe=SAME if deframe is None else deframe,
-    )
 
 
 def _show_one(
@@ -266,12 +217,26 @@ def _line(one: "OperatorFeed", *, as_json: bool) -> dict[str, Any]:
         **seen,
         "title": one.title,
         "enforce_domain": one.enforce_domain,
-        "max_failures": one.max_failures,
+        "prompt": one.prompt,
+        **_fetching(one.fetching),
         "locked_until": _moment(one.locked_until),
         "stop_reason": one.stop_reason,
         "followers": one.followers,
         "built_at": _moment(one.built_at),
         "deleted": one.deleted,
+    }
+
+
+def _fetching(one: FeedFetching) -> dict[str, Any]:
+    """Without secrets."""
+    return {
+        "proxy": one.shown_proxy,
+        "user_agent": one.user_agent,
+        "username": one.username,
+        "has_password": one.has_password,
+        "interval_minutes": None if one.interval is None else one.interval // MINUTE,
+        "max_failures": one.max_failures,
+        "allow_duplicate_urls": one.allow_duplicate_urls,
     }
 
 

@@ -144,6 +144,14 @@ class Fetcher:
             refusal = reason
         raise AddressRefused(refusal)
 
+    def refuse_proxy(self, proxy: str) -> str | None:
+        """Why it cannot be used, as far as its address tells; a name is looked up when it is used."""
+        door = parse_target(proxy)
+        if isinstance(door, str):
+            return "The proxy's address is not valid."
+        reason = self._guard.refuse_host(door.host, door.port)
+        return None if reason is None else f"The proxy cannot be used. {reason}"
+
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
@@ -171,11 +179,8 @@ class Fetcher:
 
     async def _refuse_behind_proxy(self, target: Target, proxy: str) -> str | None:
         """A proxy makes the connection itself, so what it would reach is looked up and judged here."""
-        door = parse_target(proxy)
-        if isinstance(door, str):
-            return "The proxy's address is not valid."
-        if (reason := self._guard.refuse_host(door.host, door.port)) is not None:
-            return f"The proxy cannot be used. {reason}"
+        if (reason := self.refuse_proxy(proxy)) is not None:
+            return reason
         from reedbed.ingest.connect import GuardedResolver
 
         self._open_session()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.urls import is_private_address
@@ -21,6 +22,9 @@ async def adopt_address(tx: Tx, due: DueFeed, url: str) -> Move:
     if url == due.url or (due.owner_id is None and is_private_address(url)):
         # A shared feed never takes an address that may be one reader's secret.
         return Move(due.id)
+    if due.username is not None and not _same_keeper(due.url, url):
+        # The password is for this host: behind the redirect it would be told to another.
+        return Move(due.id)
     move = await _move(tx, due, url)
     if due.owner_id is None:
         await former_addresses.remember(tx, due.url, move.feed_id)
@@ -33,3 +37,9 @@ async def _move(tx: Tx, due: DueFeed, url: str) -> Move:
         await feeds.move(tx, due.id, url)
         return Move(due.id)
     return Move(there, await feed_merge.merge(tx, due.id, there))
+
+
+def _same_keeper(before: str, after: str) -> bool:
+    """The same host and port, and no less secret on the way there."""
+    there, here = urlsplit(after), urlsplit(before)
+    return there.netloc == here.netloc and there.scheme in (here.scheme, "https")

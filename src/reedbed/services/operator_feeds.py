@@ -4,12 +4,11 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
-from reedbed.domain.same import SAME, Same
+from reedbed.domain.framing import FeedFraming
 from reedbed.domain.urls import feed_address, is_private_address, root_domain
+from reedbed.services.feed_settings import FeedSettings, change_settings
 from reedbed.services.framed_documents import build_documents
 from reedbed.services.framing_jobs import ask_feed_later
 from reedbed.services.refresh import wake_worker
@@ -23,17 +22,6 @@ ALREADY_ADDED = "This feed has been added already."
 IS_DELETED = "This feed is deleted. Add it again first."
 IS_DISABLED = "This feed is disabled. Enable it first."
 IS_PRIVATE = "This address holds a secret, so its feed belongs to one reader and is never shown to others."
-MOST_FAILURES = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class FeedSettings:
-    """What to change of a feed; what is not given stays."""
-
-    max_failures: int | Same | None = SAME
-    enforce_domain: bool | Same = SAME
-    prompt: str | Same | None = SAME
-    deframe: bool | Same = SAME
 
 
 async def list_feeds(runtime: Runtime) -> Sequence[OperatorFeed]:
@@ -59,7 +47,9 @@ async def add_feed(
         await operator_feeds.set_operator_added(tx, feed_id, added=True)
         root = root_domain(address) if with_root_domain else None
         await framing.put(tx, feed_id, FeedFraming(deframe=True, root_domain=root))
-        return await _change(tx, runtime, feed_id, settings or FeedSettings())
+        if settings is not None:
+            await change_settings(tx, runtime, await _now(tx, runtime, feed_id), settings)
+        return await _now(tx, runtime, feed_id)
 
 
 async def delete_feed(runtime: Runtime, named: str) -> OperatorFeed:
@@ -95,14 +85,6 @@ async def disable_feed(runtime: Runtime, named: str) -> OperatorFeed:
         return await _now(tx, runtime, feed.id)
 
 
-async def set_polling(runtime: Runtime, named: str, *, polling: bool) -> OperatorFeed:
-    """From its next good run on, a feed is scheduled again after each, or not."""
-    async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
-        await operator_feeds.set_polling(tx, feed.id, polling=polling)
-        return await _now(tx, runtime, feed.id)
-
-
 async def sync_feed(runtime: Runtime, named: str) -> OperatorFeed:
     """Run now: last error, lease and stop are cleared. A feed that is not polled runs this once."""
     async with runtime.db.write() as tx:
@@ -117,9 +99,14 @@ async def sync_feed(runtime: Runtime, named: str) -> OperatorFeed:
 
 
 async def change_feed(runtime: Runtime, named: str, settings: FeedSettings) -> OperatorFeed:
+    """Another way of fetching is tried at once: the feed is due, its document is read anew, a stop ends."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
-        return await _change(tx, runtime, feed.id, settings)
+        due = await change_settings(tx, runtime, feed, settings)
+        changed = await _now(tx, runtime, feed.id)
+    if due:
+        await wake_worker(runtime)
+    return changed
 
 
 async def list_root_domains(runtime: Runtime) -> Sequence[tuple[str, int]]:
@@ -128,15 +115,9 @@ async def list_root_domains(runtime: Runtime) -> Sequence[tuple[str, int]]:
         return await framing.root_domains(tx)
 
 
-async def set_root_domain(runtime: Runtime, named: str, domain: str | None) -> OperatorFeed:
-    """None clears it: the feed belongs to no site."""
-    checked = None if domain is None else check_root_domain(domain)
-    async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
-        settings = await framing.settings_of(tx, feed.id) or FeedFraming()
-        await framing.put(tx, feed.id, replace(settings, root_domain=checked))
-        await build_documents(tx, runtime, [feed.id], runtime.now())
-        return await _now(tx, runtime, feed.id)
+async def find_feed(runtime: Runtime, named: str) -> OperatorFeed:
+    async with runtime.db.read() as tx:
+        return await _find(tx, runtime, named)
 
 
 async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:
@@ -151,31 +132,6 @@ async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:
     if feed.deleted:
         raise Conflict(IS_DELETED)
     return feed
-
-
-async def _change(tx: Tx, runtime: Runtime, feed_id: int, wanted: FeedSettings) -> OperatorFeed:
-    if not isinstance(wanted.max_failures, Same):
-        await operator_feeds.set_max_failures(tx, feed_id, _checked_failures(wanted.max_failures))
-    current = await framing.settings_of(tx, feed_id) or FeedFraming()
-    changed = replace(
-        current,
-        deframe=current.deframe if isinstance(wanted.deframe, Same) else wanted.deframe,
-        enforce_domain=current.enforce_domain
-        if isinstance(wanted.enforce_domain, Same)
-        else wanted.enforce_domain,
-        prompt=current.prompt if isinstance(wanted.prompt, Same) else check_prompt(wanted.prompt),
-    )
-    if changed != current:
-        await framing.put(tx, feed_id, changed)
-        await build_documents(tx, runtime, [feed_id], runtime.now())
-        await ask_feed_later(tx, feed_id, runtime.now())
-    return await _now(tx, runtime, feed_id)
-
-
-def _checked_failures(count: int | None) -> int | None:
-    if count is not None and not 1 <= count <= MOST_FAILURES:
-        raise Invalid(f"max_failures must be between 1 and {MOST_FAILURES}.", field="max_failures")
-    return count
 
 
 async def _now(tx: Tx, runtime: Runtime, feed_id: int) -> OperatorFeed:

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.patterns import containing
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import bookmarks
 
@@ -115,7 +116,7 @@ async def newest(
 ) -> list[BookmarkRow]:
     """Without their texts, below the id `before`; `search` is part of a title."""
     statement = _NEWEST(False, bool(search), entry_id is not None)
-    params = {**_place(user_id, before, limit), "pattern": _pattern(search), "entry_id": entry_id}
+    params = {**_place(user_id, before, limit), "pattern": containing(search), "entry_id": entry_id}
     return [_row(row) for row in await tx.all(statement, params)]
 
 
@@ -126,11 +127,6 @@ async def newest_whole(tx: Tx, user_id: int, *, before: int | None = None, limit
 
 def _place(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
     return {"owner": user_id, "before": _FIRST if before is None else before, "limit": limit}
-
-
-def _pattern(search: str) -> str:
-    escaped = search.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
 
 
 def _row(row: Row) -> BookmarkRow:

@@ -1,10 +1,13 @@
 """Feeds as their operator sees them. Nobody's private feeds and no mail are among them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ClauseElement,
+    ColumnElement,
     and_,
     bindparam,
     case,
@@ -18,8 +21,10 @@ from sqlalchemy import (
     update,
 )
 
+from reedbed.domain.feed_fetching import FeedFetching
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.patterns import containing
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
@@ -30,22 +35,41 @@ class OperatorFeed:
     id: int
     url: str
     title: str
+    language: str | None
+    standing: str
+    """One of `STANDINGS`."""
     enabled: bool
     polling: bool
     deframe: bool
     root_domain: str | None
     enforce_domain: bool
-    max_failures: int | None
+    prompt: str | None
     next_run_at: Instant | None
     locked_until: Instant | None
+    last_checked_at: Instant | None
     last_error: str | None
+    failures: int
+    """In a row."""
     stop_reason: str | None
     followers: int
     built_at: Instant | None
     operator_added: bool
     deleted: bool
+    fetching: FeedFetching
+
+    @property
+    def is_polled(self) -> bool:
+        return self.polling and (self.operator_added or self.followers > 0)
 
 
+@dataclass(frozen=True, slots=True)
+class FeedFilter:
+    search: str = ""
+    """Part of the name or the address."""
+    standing: str = "all"
+
+
+STANDINGS = ("working", "pending", "error", "stopped", "off")
 _followed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
 _followers = select(func.count()).where(*_followed).scalar_subquery()
 # A feed that is not polled still has a time in its row until a worker comes by and puts it to rest.
@@ -56,34 +80,102 @@ _next = case(
     ),
     else_=null(),
 )
+_standing = case(
+    (feeds.c.enabled == false(), "off"),
+    (state.c.stopped_at.is_not(None), "stopped"),
+    (state.c.status == "success", "working"),
+    (state.c.status == "pending", "pending"),
+    else_="error",
+)
+_name = func.lower(func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url))
+_is_shown = (feeds.c.owner_id.is_(None), feeds.c.kind == "web")
 _lines = (
     select(
         feeds.c.id,
         feeds.c.url,
         feeds.c.title,
+        feeds.c.language,
+        _standing.label("standing"),
         feeds.c.enabled,
         feeds.c.polling,
         func.coalesce(feed_framing.c.deframe, false()),
         feed_framing.c.root_domain,
         func.coalesce(feed_framing.c.enforce_domain, true()),
-        feeds.c.max_failures,
+        feed_framing.c.prompt,
         _next.label("next_run_at"),
         case((state.c.leased_until > bindparam("now", type_=BigInteger), state.c.leased_until), else_=null()),
+        state.c.last_checked_at,
         state.c.last_error,
+        state.c.consecutive_failures,
         state.c.stop_reason,
         _followers,
         framed_documents.c.built_at,
         feeds.c.operator_added,
-        feeds.c.deleted_at,
+        feeds.c.deleted_at.is_not(None),
+        feeds.c.proxy,
+        feeds.c.user_agent,
+        feeds.c.username,
+        feeds.c.password.is_not(None),
+        feeds.c.interval,
+        feeds.c.max_failures,
+        feeds.c.allow_duplicate_urls,
     )
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
     .outerjoin(feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
-    .where(feeds.c.owner_id.is_(None), feeds.c.kind == "web")
+    .where(*_is_shown)
 )
+_OWN = 21  # columns before those of the fetching
+_FLAGS = (5, 6, 7, 9, 19, 20)
 _EVERY = Statement(_lines.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
 _BY_ID = Statement(_lines.where(feeds.c.id == bindparam("id")))
 _BY_URL = Statement(_lines.where(feeds.c.url == bindparam("url")))
+_COUNTED = Statement(
+    select(_standing.label("standing"), func.count())
+    .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+    .where(*_is_shown, feeds.c.deleted_at.is_(None))
+    .group_by("standing")
+)
+
+
+def _filters(*, standing: bool, search: bool) -> list[ColumnElement[bool]]:
+    wanted: list[ColumnElement[bool]] = [*_is_shown, feeds.c.deleted_at.is_(None)]
+    if standing:
+        wanted.append(_standing == bindparam("standing"))
+    if search:
+        wanted.append(
+            or_(
+                _name.like(bindparam("pattern"), escape="\\"),
+                func.lower(feeds.c.url).like(bindparam("pattern"), escape="\\"),
+            )
+        )
+    return wanted
+
+
+def _page(standing: bool, search: bool) -> ClauseElement:
+    # Who follows is counted for the lines of the page alone.
+    chosen = (
+        select(feeds.c.id)
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=standing, search=search))
+        .order_by(_name, feeds.c.id)
+        .limit(bindparam("limit"))
+        .offset(bindparam("offset"))
+        .correlate(None)
+    )
+    return _lines.where(feeds.c.id.in_(chosen)).order_by(_name, feeds.c.id)
+
+
+def _how_many(standing: bool, search: bool) -> ClauseElement:
+    return (
+        select(func.count())
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=standing, search=search))
+    )
+
+
+_PAGE = Shapes(_page)
+_HOW_MANY = Shapes(_how_many)
 
 
 def _set(name: str) -> ClauseElement:
@@ -117,6 +209,20 @@ _RUN_NOW = Statement(
         stop_reason=null(),
     )
 )
+_READ_ANEW = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("feed_id"))
+    .values(
+        etag=null(),
+        last_modified=null(),
+        body_hash=null(),
+        lease_holder=null(),
+        leased_until=null(),
+        consecutive_failures=case((state.c.stopped_at.is_not(None), 0), else_=state.c.consecutive_failures),
+        stopped_at=null(),
+        stop_reason=null(),
+    )
+)
 _REVIVE = Statement(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
@@ -139,6 +245,21 @@ _WELCOME = Statement(
 
 async def every(tx: Tx, now: Instant) -> list[OperatorFeed]:
     return [_feed(row) for row in await tx.all(_EVERY, {"now": now})]
+
+
+async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[OperatorFeed]:
+    """By name."""
+    params = {**_params(wanted), "now": now, "limit": limit, "offset": offset}
+    return [_feed(row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
+
+
+async def how_many(tx: Tx, wanted: FeedFilter) -> int:
+    return await tx.value(_HOW_MANY(*_shape(wanted)), _params(wanted))
+
+
+async def counted(tx: Tx) -> Mapping[str, int]:
+    """How many stand how."""
+    return {row[0]: row[1] for row in await tx.all(_COUNTED)}
 
 
 async def by_id(tx: Tx, feed_id: int, now: Instant) -> OperatorFeed | None:
@@ -164,8 +285,10 @@ async def set_operator_added(tx: Tx, feed_id: int, *, added: bool) -> None:
     await tx.run(_SET("operator_added"), {"feed_id": feed_id, "value": added})
 
 
-async def set_max_failures(tx: Tx, feed_id: int, max_failures: int | None) -> None:
-    await tx.run(_SET("max_failures"), {"feed_id": feed_id, "value": max_failures})
+async def set_fetching(tx: Tx, feed_id: int, changed: Mapping[str, Any]) -> None:
+    """These columns, by their names."""
+    for name, value in changed.items():
+        await tx.run(_SET(name), {"feed_id": feed_id, "value": value})
 
 
 async def delete(tx: Tx, feed_id: int, now: Instant) -> None:
@@ -192,9 +315,23 @@ async def run_now(tx: Tx, feed_id: int, now: Instant) -> None:
     await tx.run(_RUN_NOW, {"feed_id": feed_id, "now": now})
 
 
+async def read_anew(tx: Tx, feed_id: int) -> None:
+    """What is known of its document is forgotten, a check under way is lost, and a stop ends."""
+    await tx.run(_READ_ANEW, {"feed_id": feed_id})
+
+
+def _shape(wanted: FeedFilter) -> tuple[bool, bool]:
+    return wanted.standing != "all", bool(wanted.search)
+
+
+def _params(wanted: FeedFilter) -> dict[str, Any]:
+    return {"standing": wanted.standing, "pattern": containing(wanted.search)}
+
+
 def _feed(row: Row) -> OperatorFeed:
-    values = list(row)
-    for place in (3, 4, 5, 7, 15):
-        values[place] = bool(values[place])
-    values[16] = values[16] is not None
-    return OperatorFeed(*values)
+    values: list[Any] = list(row)
+    own, fetching = values[:_OWN], values[_OWN:]
+    for place in _FLAGS:
+        own[place] = bool(own[place])
+    fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
+    return OperatorFeed(*own, fetching=FeedFetching(*fetching))

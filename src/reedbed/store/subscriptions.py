@@ -23,6 +23,7 @@ from reedbed.domain.subscriptions import FollowedFeed, Subscription, Subscriptio
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.fetch_state_rows import fetch_state
+from reedbed.store.patterns import containing
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
 
@@ -282,8 +283,11 @@ def _shape(wanted: SubscriptionFilter) -> tuple[str, bool, bool]:
 
 
 def _params(user_id: int, wanted: SubscriptionFilter) -> dict[str, Any]:
-    escaped = wanted.search.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return {"user_id": user_id, "folder_id": wanted.folder_id, "pattern": f"%{escaped}%"}
+    return {
+        "user_id": user_id,
+        "folder_id": wanted.folder_id,
+        "pattern": containing(wanted.search),
+    }
 
 
 def _subscription(row: Row) -> Subscription:
