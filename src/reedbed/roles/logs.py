@@ -2,10 +2,12 @@
 
 import logging
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from structlog.typing import Processor
 
 
@@ -29,6 +31,8 @@ def set_up_logs(level: str, form: str, also: Sequence[Processor] = ()) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
+    # FastAPI silences this one itself, but by a way that fails when two threads read signatures at once.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     # It warns of every broken form, which any stranger may send as often as he likes.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
