@@ -5,6 +5,7 @@
 | `database_url` | a migrated database without rows; the test runs twice, on SQLite and on PostgreSQL |
 | `sqlite_url`, `postgres_url` | the same on one engine |
 | `blank_database_url` | twice as well, but nothing in it yet: for migrations |
+| `crawl` | a runtime on `database_url` with a clock that moves, a bus that remembers and feeds on demand |
 | `redis_url` | a Redis with nothing in it |
 | `site` | a `FeedSite` on loopback, in the loop of the test |
 | `threaded_site` | the same in a thread of its own, for tests without a loop or with real processes |
@@ -20,7 +21,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hypothesis
 import pytest
@@ -30,6 +31,9 @@ from reedbed.store.migrations import migrate
 from tests import servers
 from tests.effort import EFFORT
 from tests.feedsite import FeedSite, serve_in_thread
+
+if TYPE_CHECKING:
+    from tests.crawling import Crawl
 
 hypothesis.settings.register_profile(
     "reedbed", deadline=None, max_examples=50 * EFFORT, derandomize=EFFORT == 1, database=None
@@ -51,6 +55,14 @@ def blank_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     url = server.create()
     yield url
     server.drop(url)
+
+
+@pytest.fixture
+async def crawl(database_url: str) -> "AsyncIterator[Crawl]":
+    from tests.crawling import crawl_on  # loads the services, which tests of plain values do without
+
+    async with crawl_on(database_url) as crawl:
+        yield crawl
 
 
 @pytest.fixture

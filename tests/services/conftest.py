@@ -12,15 +12,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reedbed.services import model_calls
-from tests.crawling import crawl_on
+from tests.crawling import Crawl
 from tests.modelserver import ModelServer
 from tests.services.writing import Desk, new_desk
 
 
 @pytest.fixture
-async def desk(database_url: str) -> AsyncIterator[Desk]:
-    async with crawl_on(database_url) as crawl:
-        yield await new_desk(crawl)
+async def desk(crawl: Crawl) -> Desk:
+    return await new_desk(crawl)
 
 
 @pytest.fixture

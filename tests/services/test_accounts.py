@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,7 @@ from reedbed.services.sessions import (
 )
 from reedbed.store.database import counting
 from reedbed.store.tables import metadata
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.servers import free_port
 
 GOOD = "seven herons in the reeds"
@@ -72,12 +71,6 @@ class Mailbox:
         found = re.search(r"http://reader\.example/\S*[/=]([\w-]{43})", plain)
         assert found is not None, plain
         return found[1]
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.fixture

@@ -1,20 +1,12 @@
 """Folders keep a tree, whatever is asked."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.services.subscriptions import Wish, subscribe
 from reedbed.store import folders, subscriptions
-from tests.crawling import Crawl, crawl_on
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
+from tests.crawling import Crawl
 
 
 async def test_deleting_a_folder_moves_its_feeds_and_folders_up(crawl: Crawl) -> None:

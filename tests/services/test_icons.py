@@ -1,21 +1,13 @@
 """Icons: found through the site, made small, stored once."""
 
 import io
-from collections.abc import AsyncIterator
 
-import pytest
 from PIL import Image
 
 from reedbed.services.icons import fetch_missing_icons
 from reedbed.store import blobs
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_two_feeds_of_a_site_share_its_icon(site: FeedSite, crawl: Crawl) -> None:

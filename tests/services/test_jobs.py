@@ -1,6 +1,5 @@
 """Jobs are leased, tried again after a crash or a fault, and give up in plain words."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -11,13 +10,7 @@ from reedbed.services import jobs
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from tests.crawling import Crawl, crawl_on
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
+from tests.crawling import Crawl
 
 
 async def test_a_job_is_claimed_once_and_again_when_its_worker_dies(crawl: Crawl) -> None:

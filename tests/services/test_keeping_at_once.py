@@ -1,7 +1,7 @@
 """Somebody keeps an entry at the very moment in which it is removed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -26,12 +26,6 @@ WAYS: dict[str, Keeping] = {
     "bookmark": keep_entry,
     "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, "Hello"),
 }
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.fixture

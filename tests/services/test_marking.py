@@ -1,23 +1,14 @@
 """Marking under concurrency, sweeping and recounting, on both engines."""
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
 
 from reedbed.domain.entries import Selection, ViewQuery
 from reedbed.domain.times import HOUR
 from reedbed.services.entries import Change, change_entry
 from reedbed.services.marking import mark, sweep_dead, take_back
 from reedbed.services.recounting import recount_everyone
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.store.library import Library
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_counts_stay_exact_when_everything_happens_at_once(crawl: Crawl) -> None:

@@ -1,6 +1,5 @@
 """Subscription lists in and out."""
 
-from collections.abc import AsyncIterator
 from time import process_time
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from reedbed.domain.errors import Invalid
 from reedbed.ingest.opml import read_opml
 from reedbed.services.opml import export_opml, import_opml
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 
 NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
 <opml version="2.0"><head><title>Mine</title></head><body>
@@ -20,12 +19,6 @@ NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
   <outline type="rss" text="Top again" xmlUrl="http://127.0.0.1:9/top.xml"/>
   <outline type="rss" text="Wrong" xmlUrl="ftp://127.0.0.1/x"/>
 </body></opml>"""
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:

@@ -1,10 +1,7 @@
 """A feed is checked, on both engines, against a real site."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-
-import pytest
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.times import HOUR
@@ -13,14 +10,8 @@ from reedbed.services.refresh import refresh_feed
 from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from reedbed.store.entry_writes import VERSIONS_KEPT
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_a_first_fetch_stores_what_the_feed_holds_and_tells_its_followers(

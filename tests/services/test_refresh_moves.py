@@ -1,18 +1,8 @@
 """Permanent redirects: believed after three sightings, and a merge that loses nobody's marks."""
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from reedbed.domain.times import HOUR
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_a_permanent_redirect_is_adopted_when_seen_three_times_in_a_row(

@@ -1,19 +1,11 @@
 """Checks that fail: the status, the words, the wait, the stop; and that nothing is ever lost by one."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 from reedbed.services.refresh import request_refresh
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_a_failed_check_removes_nothing_and_says_why(site: FeedSite, crawl: Crawl) -> None:

@@ -1,7 +1,6 @@
 """Rules at work, on both engines: on arrival, on request, and what they tell."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -21,14 +20,8 @@ from reedbed.services.rules import RuleDraft, apply_rule, change_rule, create_ru
 from reedbed.services.subscriptions import Wish, subscribe
 from reedbed.store import fetch_state
 from reedbed.store.database import counting
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 def draft(

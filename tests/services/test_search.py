@@ -1,21 +1,13 @@
 """What the crawl stores is found at once, and what changes is found by its new words."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.paging import Cursor
 from reedbed.services.search import search_entries
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def titles(crawl: Crawl, user_id: int, text: str) -> list[str]:

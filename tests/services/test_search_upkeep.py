@@ -1,7 +1,5 @@
 """The index mended and built anew."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.services.search_upkeep import mend_search, rebuild_search
@@ -9,12 +7,6 @@ from reedbed.store.search import fts5
 from tests.crawling import Crawl, crawl_on
 from tests.store.library import Library
 from tests.store.searching import Shelf, new_shelf
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from reedbed.services import jobs
 from reedbed.services.entries import change_entry
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.sharing import MOST_TARGETS, add_target, list_targets, remove_target, share_entry
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.linkkeepers import TOKEN, WALLABAG, LinkKeepers
 
@@ -22,12 +22,6 @@ LOGINS: dict[str, dict[str, str]] = {
     "linkding": {"token": TOKEN},
     "karakeep": {"token": TOKEN},
 }
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Following, changing, leaving and coming back."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
@@ -16,14 +14,8 @@ from reedbed.services.subscriptions import (
     unsubscribe,
 )
 from reedbed.store import subscriptions
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_a_followed_feed_is_fetched_at_once_and_its_entries_are_unread(

@@ -1,19 +1,11 @@
 """The chores run on both engines, and take only what has outlived its use."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reedbed.domain.times import DAY
 from reedbed.services.sweeping import CHORES
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.mark.parametrize("chore", CHORES)

@@ -1,19 +1,10 @@
 """Tags of one user, changed from several places at once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
 
 from reedbed.domain.errors import Conflict
 from reedbed.services.tags import create_tag, list_tags, rename_tag
-from tests.crawling import Crawl, crawl_on
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
+from tests.crawling import Crawl
 
 
 async def test_of_many_who_want_one_name_at_once_one_gets_it_and_the_others_are_told(crawl: Crawl) -> None:

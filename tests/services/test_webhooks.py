@@ -2,7 +2,6 @@
 
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -31,15 +30,9 @@ from reedbed.services.webhooks import (
 )
 from reedbed.store import users
 from reedbed.store.database import counting
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite, SeenRequest
 from tests.services.test_rules import draft
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 @pytest.fixture

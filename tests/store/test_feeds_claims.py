@@ -1,10 +1,7 @@
 """Claims: fair, urgent first, by lease, never twice, and by an index even among very many feeds."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
-
-import pytest
 
 from reedbed.domain.times import MINUTE
 from reedbed.store import fetch_state
@@ -12,12 +9,6 @@ from reedbed.store.statements import POSTGRESQL, SQLITE
 from tests.crawling import Crawl, crawl_on
 
 NOW = 1_000_000_000
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def test_urgent_feeds_come_first_then_the_longest_due(crawl: Crawl) -> None:

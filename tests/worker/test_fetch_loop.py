@@ -23,12 +23,6 @@ from tests.feedsite import FeedSite
 LEASED = "SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL"
 
 
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
-
-
 async def test_a_new_feed_is_fetched_at_once(site: FeedSite, crawl: Crawl) -> None:
     site.publish("One")
     async with _working(crawl.runtime):

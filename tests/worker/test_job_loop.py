@@ -1,7 +1,6 @@
 """The loop that runs jobs, on a real database."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -9,13 +8,7 @@ from reedbed.services.jobs import Done, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
 from reedbed.worker import jobs as loop
-from tests.crawling import Crawl, crawl_on
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
+from tests.crawling import Crawl
 
 
 async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_the_clock(
