@@ -2,8 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from tests.clients import SignIn
+import pytest
+
+from reedbed.domain.errors import Unavailable
+from reedbed.services import jobs, library_jobs
+from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.sweeping import sweep_jobs
+from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.http.web.forms import OWN_PAGE
@@ -12,36 +19,136 @@ from tests.services.test_libraries import freshrss
 STARRED = json.dumps({"items": [{"title": "Kept", "canonicalUrl": "https://x.org/1"}]}).encode()
 
 
+def many(count: int) -> bytes:
+    items = [
+        {"title": f"Kept {number}\x00", "canonicalUrl": f"https://x.org/{number}"} for number in range(count)
+    ]
+    return json.dumps({"items": items}).encode()
+
+
+async def work(crawl: Crawl) -> None:
+    """What a worker does with the jobs that wait."""
+    while job := await jobs.claim(crawl.runtime, [library_jobs.JOB_KIND]):
+        await jobs.run(crawl.runtime, job, HANDLERS[job.kind])
+
+
+async def bring(client: Client, crawl: Crawl, content: bytes) -> dict[str, Any]:
+    begun = await client.post("/api/v1/import", content=content)
+    assert begun.status_code == 202, begun.text
+    await work(crawl)
+    return (await client.get(f"/api/v1/import/{begun.json()['id']}")).json()
+
+
 async def test_a_file_is_brought_in_through_the_api(
     signed_in: SignIn, site: FeedSite, crawl: Crawl, tmp_path: Path
 ) -> None:
     reader = await signed_in("a@example.org")
     file = freshrss(tmp_path / "db.sqlite", site.feed_url(), f"{site.url}/main/main-1").read_bytes()
 
-    report = (await reader.post("/api/v1/import", files={"file": ("db.sqlite", file)})).json()
+    begun = (await reader.post("/api/v1/import", files={"file": ("db.sqlite", file)})).json()
+    assert (begun["status"], begun["name"], begun["done"], begun["total"]) == ("pending", "db.sqlite", 0, 4)
+    await work(crawl)
+    done = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
 
-    assert (report["source"], report["imported"], report["starred"]) == ("FreshRSS", 1, 1)
-    raw = await reader.post("/api/v1/import", content=STARRED)
-    assert raw.json()["starred"] == 1
+    assert (done["status"], done["done"], done["error"]) == ("done", 4, None)
+    report = done["report"]
+    assert (report["source"], report["imported"], report["starred"], report["read"]) == ("FreshRSS", 1, 1, 2)
+    assert [hint.data["kind"] for hint in crawl.heard("progress")][-1] == "import"
+    await sweep_jobs(crawl.runtime)
+    assert await crawl.column("SELECT count(*) FROM job_pieces") == [0]
 
 
-async def test_what_is_no_library_is_refused_in_words(signed_in: SignIn) -> None:
+async def test_opml_comes_the_same_way(signed_in: SignIn, site: FeedSite, crawl: Crawl) -> None:
+    reader = await signed_in("a@example.org")
+    lines = (
+        f"<outline text='F'><outline xmlUrl='{site.feed_url()}' mine='kept'/></outline><outline xmlUrl='no'/>"
+    )
+    done = await bring(reader, crawl, f"<opml version='2.0'><body>{lines}</body></opml>".encode())
+    assert (done["report"]["imported"], done["problems"]) == (1, 1)
+    assert done["report"]["errors"][0]["url"] == "no"
+    taken_out = (await reader.get("/api/v1/opml")).text
+    assert 'mine="kept"' in taken_out
+    assert 'text="F"' in taken_out
+
+
+async def test_an_import_that_was_broken_off_goes_on_where_it_was(
+    signed_in: SignIn, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = await signed_in("a@example.org")
+    begun = (await reader.post("/api/v1/import", content=many(120))).json()
+    monkeypatch.setattr(library_jobs, "TELL_SECONDS", -1.0)
+    job = await jobs.claim(crawl.runtime, [library_jobs.JOB_KIND])
+    assert job is not None
+    bring_piece, brought = library_jobs.bring_piece, []
+
+    async def break_off(*given: Any) -> Any:
+        if len(brought) == 2:
+            raise Unavailable("The machine is switched off.")
+        brought.append(given)
+        return await bring_piece(*given)
+
+    monkeypatch.setattr(library_jobs, "bring_piece", break_off)
+    with pytest.raises(Unavailable):
+        await jobs.run(crawl.runtime, job, HANDLERS[job.kind])
+    half = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
+    assert (half["done"], half["total"], half["report"]["starred"]) == (100, 120, 100)
+
+    monkeypatch.setattr(library_jobs, "bring_piece", bring_piece)
+    crawl.clock.ahead += 2 * jobs.LEASE
+    await work(crawl)
+    done = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
+    assert (done["status"], done["done"], done["report"]["starred"]) == ("done", 120, 120)
+    assert await crawl.column("SELECT count(*) FROM starred") == [120]
+
+
+async def test_what_was_not_written_whole_is_said_to_be_so(signed_in: SignIn, crawl: Crawl) -> None:
+    reader = await signed_in("a@example.org")
+    begun = (await reader.post("/api/v1/import", content=many(120))).json()
+    await crawl.change("DELETE FROM job_pieces WHERE number = 2")
+    await work(crawl)
+    failed = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
+    assert failed["status"] == "failed"
+    assert "Bring it in again" in failed["error"]
+
+
+async def test_an_import_is_its_owner_s_alone(signed_in: SignIn, by_cookie: SignIn) -> None:
+    reader, other = await signed_in("a@example.org"), await signed_in("b@example.org")
+    begun = (await reader.post("/api/v1/import", content=STARRED)).json()
+    assert (await other.get(f"/api/v1/import/{begun['id']}")).status_code == 404
+    assert (await (await by_cookie("b@example.org")).get(f"/import/{begun['id']}")).status_code == 404
+    assert (await reader.get("/api/v1/import/999")).status_code == 404
+
+
+async def test_what_is_no_library_is_refused_in_words(signed_in: SignIn, crawl: Crawl) -> None:
     reader = await signed_in("a@example.org")
     refused = await reader.post("/api/v1/import", content=b"Dear reader")
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.json()["error"]["message"]
     wrong = await reader.post("/api/v1/import/miniflux", json={"url": "ftp://x", "token": "t"})
     assert (wrong.status_code, wrong.json()["error"]["details"]) == (400, {"field": "url"})
+    assert await crawl.column("SELECT kind FROM jobs") == []
 
 
-async def test_the_page_brings_a_file_in_and_reports(by_cookie: SignIn) -> None:
+async def test_the_page_brings_a_file_in_and_reports(by_cookie: SignIn, crawl: Crawl) -> None:
     page = await by_cookie("a@example.org")
     shown = (await page.get("/settings/data")).text
     assert 'action="/import"' in shown
     page.headers.update(OWN_PAGE)
-    report = await page.post("/import", files={"file": ("starred.json", STARRED)})
-    assert report.status_code == 200
-    assert "1 star" in report.text
+    begun = await page.post("/import", files={"file": ("starred.json", STARRED)})
+    assert begun.status_code == 303
+    address = begun.headers["location"]
+    waiting = (await page.get(address)).text
+    assert f'hx-get="{address}"' in waiting
+    assert "0 of 1" in waiting
+    await work(crawl)
+    report = (await page.get(address)).text
+    assert "1 star" in report
+    assert f'hx-get="{address}"' not in report
+
+
+async def test_the_page_refuses_what_is_no_library(by_cookie: SignIn) -> None:
+    page = await by_cookie("a@example.org")
+    page.headers.update(OWN_PAGE)
     refused = await page.post("/import", files={"file": ("x.txt", b"Dear reader")})
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.text

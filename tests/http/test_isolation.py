@@ -26,6 +26,7 @@ NOUNS = {
     "mailbox_id": "mail_boxes",
     "icon_id": "blobs",
     "identity_id": "identities",
+    "import_id": "jobs",
     "invite_id": "mail_links",
     "published_id": "published_feeds",
     "device_id": "push_devices",

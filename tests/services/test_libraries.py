@@ -12,7 +12,9 @@ from aiohttp import web
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid
+from reedbed.services.jobs import claim, run
 from reedbed.services.libraries import import_file, import_miniflux
+from reedbed.services.library_jobs import JOB_KIND, get_import, run_import, start_miniflux
 from reedbed.store import entry_lists
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
@@ -256,6 +258,25 @@ async def test_miniflux_brings_everything(site: FeedSite, crawl: Crawl, miniflux
     assert await crawl.column("SELECT name FROM folders") == ["Ponds"]
     assert await titles(crawl, reader, "unread") == ["Two"]
     assert await titles(crawl, reader, "starred") == ["Kept"]
+
+
+async def test_the_key_of_a_miniflux_is_gone_once_it_was_used(
+    site: FeedSite, crawl: Crawl, miniflux: str
+) -> None:
+    site.publish("One")
+    reader = await crawl.person()
+    begun = await start_miniflux(crawl.runtime, reader, miniflux, "sesame")
+    assert (begun.status, begun.name, begun.total) == ("pending", "Miniflux", 0)
+
+    job = await claim(crawl.runtime, [JOB_KIND])
+    assert job is not None
+    await run(crawl.runtime, job, run_import)
+
+    done = await get_import(crawl.runtime, reader, begun.id)
+    assert (done.status, done.report.imported, done.report.starred, done.total) == ("done", 1, 1, 3)
+    kept = await crawl.rows("SELECT payload, report, data FROM jobs JOIN job_pieces ON job_id = id")
+    assert len(kept) == 3
+    assert "sesame" not in str([tuple(row) for row in kept])
 
 
 async def test_miniflux_that_refuses_or_is_not_there_is_told(

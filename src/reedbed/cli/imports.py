@@ -27,9 +27,9 @@ def import_command(
     async def work(runtime: Runtime) -> int:
         user_id = await user_id_of(runtime, email)
         if address:
-            report = await import_miniflux(runtime, user_id, address, token)
+            report = await import_miniflux(runtime, user_id, address, token, _tell)
         elif file is not None:
-            report = await import_file(runtime, user_id, file)
+            report = await import_file(runtime, user_id, file, _tell)
         else:
             raise Invalid("Name a file, or a Miniflux with --miniflux.")
         click.echo(
@@ -42,3 +42,8 @@ def import_command(
         return len(report.errors)
 
     sys.exit(1 if with_runtime(work, data_dir) else 0)
+
+
+def _tell(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r{done} of {total}", err=True, nl=done == total)

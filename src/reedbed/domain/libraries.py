@@ -14,6 +14,9 @@ LONGEST_TEXT = 500_000
 MOST_TEXT = 100_000_000
 """Characters of all kept entries together."""
 
+STARRED_JSON = "starred JSON"
+"""A source that lists what was starred, and not what was followed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignFeed:
@@ -23,6 +26,8 @@ class ForeignFeed:
     title: str = ""
     path: tuple[str, ...] = ()
     """The folders it lies in, from the outside in."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """What an OPML file says of it beyond that, to be written out again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,10 @@ class Library:
     reads: tuple[ReadMark, ...] = ()
     """The newest first, of each feed."""
 
+    @property
+    def size(self) -> int:
+        return len(self.feeds) + len(self.kept) + len(self.reads)
+
 
 @dataclass(frozen=True, slots=True)
 class LibraryReport:
@@ -71,3 +80,15 @@ class LibraryReport:
     tagged: int = 0
     bookmarked: int = 0
     read: int = 0
+
+    def __add__(self, more: "LibraryReport") -> "LibraryReport":
+        return LibraryReport(
+            self.source,
+            imported=self.imported + more.imported,
+            skipped=self.skipped + more.skipped,
+            errors=(*self.errors, *more.errors),
+            starred=self.starred + more.starred,
+            tagged=self.tagged + more.tagged,
+            bookmarked=self.bookmarked + more.bookmarked,
+            read=self.read + more.read,
+        )

@@ -10,6 +10,7 @@ from reedbed.services import (
     framing_asking,
     framing_jobs,
     full_articles,
+    library_jobs,
     mail,
     newsletter_senders,
     pushes,
@@ -26,6 +27,7 @@ from reedbed.services.jobs import Handler
 
 HANDLERS: Mapping[str, Handler] = {
     mail.JOB_KIND: mail.post_letter,
+    library_jobs.JOB_KIND: library_jobs.run_import,
     newsletter_senders.LEAVING_JOB: newsletter_senders.tell_list,
     refresh_progress.JOB_KIND: refresh_progress.tell_progress,
     arrival.ARTICLES_JOB: full_articles.fetch_articles,

@@ -6,33 +6,32 @@ feed does not have goes to a feed of this user alone, and what was read is remem
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.hints import Hint
-from reedbed.domain.libraries import Library, LibraryReport, ReadMark
-from reedbed.domain.opml import OpmlFeed, OpmlOutline
+from reedbed.domain.libraries import STARRED_JSON, ForeignFeed, Library, LibraryReport, ReadMark
+from reedbed.domain.opml import OpmlFeed, OpmlOutline, feeds_of
 from reedbed.domain.retention import removed_key
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import feed_address, normalize_url
 from reedbed.ingest.libraries.miniflux import read_miniflux
 from reedbed.ingest.libraries.starred import read_starred
+from reedbed.ingest.opml import read_opml
 from reedbed.services.announcing import announce_counts
 from reedbed.services.credentials import split_credentials
-from reedbed.services.imported_entries import Brought, bring_kept
-from reedbed.services.opml import follow_lines, import_opml
+from reedbed.services.imported_entries import bring_kept
+from reedbed.services.library_pieces import Feeds, Kept, Piece, Reads, pieces_of
+from reedbed.services.opml import follow_lines
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, imported, reading, subscriptions
 from reedbed.store.database import Tx
 from reedbed.store.foreign import read_database
 
-T = TypeVar("T")
-
-AT_ONCE = 100
+Tell = Callable[[int, int], None]
+"""How many feeds, marks and entries are done, and of how many."""
 LARGEST_JSON = 30_000_000
 LARGEST_OPML = 10_000_000
 _NEITHER = (
@@ -41,17 +40,14 @@ _NEITHER = (
 )
 
 
-async def import_file(runtime: Runtime, user_id: int, path: Path) -> LibraryReport:
+async def import_file(
+    runtime: Runtime, user_id: int, path: Path, tell: Tell = lambda done, total: None
+) -> LibraryReport:
     """Any file that another reader gives out, told apart by what is in it."""
-    library = await asyncio.to_thread(read_library, path)
-    if library is None:
-        report = await import_opml(runtime, user_id, await asyncio.to_thread(path.read_bytes))
-        return LibraryReport("OPML", report.imported, report.skipped, report.errors)
-    return await import_library(runtime, user_id, library)
+    return await import_library(runtime, user_id, await asyncio.to_thread(read_library, path), tell)
 
 
-def read_library(path: Path) -> Library | None:
-    """What is in the file; None for OPML, which has a reader of its own."""
+def read_library(path: Path) -> Library:
     with path.open("rb") as file:
         head = file.read(200)
     if head.startswith(b"SQLite format 3\0"):
@@ -64,82 +60,79 @@ def read_library(path: Path) -> Library | None:
     if start.startswith(b"<"):
         if path.stat().st_size > LARGEST_OPML:
             raise Invalid(f"An OPML file may have at most {LARGEST_OPML // 1_000_000} MB.", field="file")
-        return None
+        return _from_opml(path.read_bytes())
     raise Invalid(_NEITHER, field="file")
 
 
-async def import_miniflux(runtime: Runtime, user_id: int, address: str, token: str) -> LibraryReport:
-    if not token.strip():
-        raise Invalid("Miniflux needs a token: make one under Settings, API Keys.", field="token")
-    return await import_library(
-        runtime, user_id, await read_miniflux(runtime.fetcher, address, token.strip())
+def _from_opml(body: bytes) -> Library:
+    lines = feeds_of(read_opml(body))
+    return Library(
+        "OPML",
+        tuple(
+            ForeignFeed(
+                line.outline.xml_url or "",
+                line.outline.xml_url or "",
+                line.outline.title,
+                line.path,
+                line.outline.attributes,
+            )
+            for line in lines
+        ),
     )
 
 
-async def import_library(runtime: Runtime, user_id: int, library: Library) -> LibraryReport:
-    progress = _Progress(runtime, user_id, _steps(library))
-    followed = LibraryReport(library.source)
-    if library.source != "starred JSON":  # to star an entry is not to follow its feed
-        followed = await _follow(runtime, user_id, library, progress)
-    homes = await _homes(runtime, user_id, library)
-    read = await _bring_reads(runtime, user_id, library, homes, progress)
-    kept = await _bring_kept(runtime, user_id, library, homes, progress)
-    report = replace(
-        followed, read=read, starred=kept.starred, tagged=kept.tagged, bookmarked=kept.bookmarked
-    )
+async def import_miniflux(
+    runtime: Runtime, user_id: int, address: str, token: str, tell: Tell = lambda done, total: None
+) -> LibraryReport:
+    return await import_library(runtime, user_id, await read_miniflux(runtime.fetcher, address, token), tell)
+
+
+async def import_library(runtime: Runtime, user_id: int, library: Library, tell: Tell) -> LibraryReport:
+    report, homes, done = LibraryReport(library.source), None, 0
+    for piece in pieces_of(library):
+        if homes is None and not isinstance(piece, Feeds):
+            homes = await homes_of(runtime, user_id, library.feeds)
+        report += await bring_piece(runtime, user_id, library.source, piece, homes or {})
+        done += len(piece.items)
+        tell(done, library.size)
+    await finish_import(runtime, user_id, report)
+    return report
+
+
+async def bring_piece(
+    runtime: Runtime, user_id: int, source: str, piece: Piece, homes: Mapping[str, int]
+) -> LibraryReport:
+    """`homes` are the feeds here, by their names there. Brought again, a piece changes nothing."""
+    match piece:
+        case Feeds(feeds):
+            # To star an entry is not to follow its feed.
+            return (
+                LibraryReport(source)
+                if source == STARRED_JSON
+                else await _follow(runtime, user_id, source, feeds)
+            )
+        case Reads(marks):
+            return LibraryReport(source, read=await _bring_reads(runtime, user_id, marks, homes))
+        case Kept(entries):
+            kept = await bring_kept(runtime, user_id, entries, homes)
+            return LibraryReport(source, starred=kept.starred, tagged=kept.tagged, bookmarked=kept.bookmarked)
+
+
+async def finish_import(runtime: Runtime, user_id: int, report: LibraryReport) -> None:
     async with runtime.db.write() as tx:
         detail = {"source": report.source, "feeds": report.imported, "starred": report.starred}
         await events.note(tx, runtime.now(), "library_imported", user_id, detail)
     await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
     await announce_counts(runtime, user_id)
-    return report
 
 
-@dataclass(slots=True)
-class _Progress:
-    runtime: Runtime
-    user_id: int
-    total: int
-    done: int = 0
-
-    async def add(self, count: int) -> None:
-        self.done += count
-        data = {"what": "opml", "done": min(self.done, self.total), "total": self.total}
-        await self.runtime.bus.publish(Hint("progress", user_id=self.user_id, data=data))
-
-
-def _steps(library: Library) -> int:
-    return len(library.feeds) + len(library.reads) + len(library.kept)
-
-
-# ---- feeds -------------------------------------------------------------------------------------------
-
-
-async def _follow(runtime: Runtime, user_id: int, library: Library, progress: _Progress) -> LibraryReport:
-    report = LibraryReport(library.source)
-    lines = [
-        OpmlFeed(OpmlOutline(storable(feed.title), xml_url=feed.url, type="rss"), feed.path)
-        for feed in library.feeds
-    ]
-    for some in _pieces(lines):
-        done = await follow_lines(runtime, user_id, some)
-        report = replace(
-            report,
-            imported=report.imported + done.imported,
-            skipped=report.skipped + done.skipped,
-            errors=(*report.errors, *done.errors),
-        )
-        await progress.add(len(some))
-    return report
-
-
-async def _homes(runtime: Runtime, user_id: int, library: Library) -> dict[str, int]:
+async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ForeignFeed]) -> dict[str, int]:
     """The feed here, for each that this user follows now, by its name there."""
     async with runtime.db.read() as tx:
         followed = await subscriptions.every(tx, user_id)
     by_address = {address: one.feed.id for one in followed for address in (one.asked_url, one.feed.url)}
     homes: dict[str, int] = {}
-    for feed in library.feeds:
+    for feed in feeds:
         try:
             address = split_credentials(feed_address(feed.url)).url
         except Invalid:
@@ -149,24 +142,31 @@ async def _homes(runtime: Runtime, user_id: int, library: Library) -> dict[str, 
     return homes
 
 
-# ---- what was read -----------------------------------------------------------------------------------
+async def _follow(runtime: Runtime, user_id: int, source: str, feeds: Sequence[ForeignFeed]) -> LibraryReport:
+    lines = [
+        OpmlFeed(
+            OpmlOutline(
+                storable(feed.title), xml_url=storable(feed.url), type="rss", attributes=feed.attributes
+            ),
+            feed.path,
+        )
+        for feed in feeds
+    ]
+    done = await follow_lines(runtime, user_id, lines)
+    return LibraryReport(source, done.imported, done.skipped, done.errors)
 
 
 async def _bring_reads(
-    runtime: Runtime, user_id: int, library: Library, homes: dict[str, int], progress: _Progress
+    runtime: Runtime, user_id: int, marks: Sequence[ReadMark], homes: Mapping[str, int]
 ) -> int:
     by_feed: defaultdict[int, list[ReadMark]] = defaultdict(list)
-    for mark in library.reads:
+    for mark in marks:
         if mark.feed_key in homes:
             by_feed[homes[mark.feed_key]].append(mark)
-    brought = 0
     for feed_id, found in by_feed.items():
-        for some in _pieces(found):
-            async with runtime.db.write() as tx:
-                await _bring_some_reads(tx, user_id, feed_id, some, runtime.now())
-            brought += len(some)
-            await progress.add(len(some))
-    return brought
+        async with runtime.db.write() as tx:
+            await _bring_some_reads(tx, user_id, feed_id, found, runtime.now())
+    return sum(map(len, by_feed.values()))
 
 
 async def _bring_some_reads(
@@ -180,21 +180,3 @@ async def _bring_some_reads(
     urls -= {url for _, _, url in known if url}
     keys = [removed_key("guid", guid) for guid in guids] + [removed_key("url", url) for url in urls]
     await imported.remember(tx, user_id, feed_id, keys, now)
-
-
-# ---- what was kept -----------------------------------------------------------------------------------
-
-
-async def _bring_kept(
-    runtime: Runtime, user_id: int, library: Library, homes: dict[str, int], progress: _Progress
-) -> Brought:
-    brought = Brought()
-    for some in _pieces(library.kept):
-        brought += await bring_kept(runtime, user_id, some, homes)
-        await progress.add(len(some))
-    return brought
-
-
-def _pieces(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(rows), AT_ONCE):
-        yield rows[start : start + AT_ONCE]

@@ -17,6 +17,7 @@ from reedbed.store import (
     app_settings,
     events,
     feed_history,
+    job_pieces,
     jobs,
     mail_links,
     newsletters,
@@ -34,6 +35,7 @@ SUMMARIES_KEPT = 30 * DAY
 DELIVERIES_KEPT = 7 * DAY
 MERGES = 400
 MERGE_PAUSE = 0.025
+PIECES, PIECES_AT_ONCE = 1_000, 5
 LONG_UNSEEN = 2 * DAY
 _SWEPT_AT = "swept_at"
 
@@ -67,6 +69,11 @@ async def sweep_history(runtime: Runtime) -> int:
 
 
 async def sweep_jobs(runtime: Runtime) -> int:
+    """Those that ended long ago, and of all that ended what they worked on."""
+    for _ in range(PIECES):
+        async with runtime.db.write() as tx:
+            if not await job_pieces.forget_some(tx, most=PIECES_AT_ONCE):
+                break
     async with runtime.db.write() as tx:
         return await jobs.forget(tx, runtime.now() - JOBS_KEPT)
 

@@ -104,6 +104,18 @@ _FINISH = Statement(
         leased_until=null(),
     )
 )
+_GET = Statement(
+    select(*_COLUMNS).where(
+        jobs.c.id == bindparam("job_id"),
+        jobs.c.user_id == bindparam("user"),
+        jobs.c.kind == bindparam("what"),
+    )
+)
+_START = Statement(
+    update(jobs)
+    .where(jobs.c.id == bindparam("job_id"))
+    .values(run_at=bindparam("at"), payload=bindparam("given"))
+)
 _FORGET = Statement(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
 
 
@@ -126,6 +138,16 @@ async def add(
             "created_at": now,
         },
     )
+
+
+async def get(tx: Tx, user_id: int, kind: str, job_id: int) -> Job | None:
+    row = await tx.one(_GET, {"job_id": job_id, "user": user_id, "what": kind})
+    return None if row is None else _job(row)
+
+
+async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) -> None:
+    """What it needs is all there."""
+    await tx.run(_START, {"job_id": job_id, "given": _json(payload), "at": at})
 
 
 async def claim(

@@ -5,15 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
+from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Invalid, ReedbedError
-from reedbed.domain.libraries import LibraryReport
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
 from reedbed.http.files import received_file
-from reedbed.services.libraries import import_file, import_miniflux
+from reedbed.http.ids import IdPath
+from reedbed.services.library_jobs import Import, get_import, start_file, start_miniflux
 from reedbed.services.runtime import Runtime
 from reedbed.web.opml import MOST_LINES
-from reedbed.web.pages import is_htmx, page
+from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
@@ -24,10 +25,9 @@ router = APIRouter(include_in_schema=False)
 
 @router.post("/import")
 async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
-    """The live stream tells how far it is; the answer is the report."""
     try:
         async with received_file(request) as (name, path):
-            return await _show(request, runtime, caller, name, import_file(runtime, caller.user_id, path))
+            return await _begin(request, runtime, caller, start_file(runtime, caller.user_id, name, path))
     except Invalid as error:
         return await _refused(request, runtime, caller, error)
 
@@ -40,23 +40,33 @@ async def bring_miniflux(
     url: Annotated[str, Form(max_length=2_048)] = "",
     token: Annotated[str, Form(max_length=500)] = "",
 ) -> Response:
-    bringing = import_miniflux(runtime, caller.user_id, url, token)
-    return await _show(request, runtime, caller, "Miniflux", bringing)
+    return await _begin(request, runtime, caller, start_miniflux(runtime, caller.user_id, url, token))
 
 
-async def _show(
-    request: Request, runtime: Runtime, caller: CallerOf, name: str, bringing: Awaitable[LibraryReport]
-) -> Response:
+@router.get("/import/{import_id}")
+async def look(request: Request, runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Response:
+    """How far it is; the page asks again until it has ended."""
+    return await _show(request, runtime, caller, await get_import(runtime, caller.user_id, import_id))
+
+
+async def _begin(request: Request, runtime: Runtime, caller: Caller, starting: Awaitable[Import]) -> Response:
     try:
-        shown = AddPage(progress=progress_of(name, await bringing))
+        started = await starting
     except ReedbedError as error:
         return await _refused(request, runtime, caller, error)
+    if is_htmx(request):
+        return await _show(request, runtime, caller, started)
+    return see_other(request, f"/import/{started.id}")
+
+
+async def _show(request: Request, runtime: Runtime, caller: Caller, found: Import) -> Response:
+    shown = AddPage(import_error=found.error) if found.error else AddPage(progress=progress_of(found))
     if is_htmx(request):
         return await page(request, "manage/add.html", shown, block="progress")
     return await app_page(request, runtime, caller, "manage/add.html", shown)
 
 
-async def _refused(request: Request, runtime: Runtime, caller: CallerOf, error: ReedbedError) -> Response:
+async def _refused(request: Request, runtime: Runtime, caller: Caller, error: ReedbedError) -> Response:
     """Swapped in as well: it stands where the report would."""
     shown, status = AddPage(import_error=error.message), status_of(error)
     if is_htmx(request):
@@ -65,8 +75,8 @@ async def _refused(request: Request, runtime: Runtime, caller: CallerOf, error: 
     return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
 
 
-def progress_of(name: str, report: LibraryReport) -> ImportProgress:
-    total = report.imported + report.skipped + len(report.errors)
+def progress_of(found: Import) -> ImportProgress:
+    report = found.report
     counted = (
         (report.imported, "%(num)s feed added", "%(num)s feeds added"),
         (report.skipped, "%(num)s was there already", "%(num)s were there already"),
@@ -74,15 +84,16 @@ def progress_of(name: str, report: LibraryReport) -> ImportProgress:
         (report.tagged, "%(num)s entry with tags", "%(num)s entries with tags"),
         (report.bookmarked, "%(num)s bookmark", "%(num)s bookmarks"),
         (report.read, "%(num)s mark of what was read", "%(num)s marks of what was read"),
-        (len(report.errors), "%(num)s needs a look", "%(num)s need a look"),
+        (found.problems, "%(num)s needs a look", "%(num)s need a look"),
     )
     parts = [ngettext(one, many, count) for count, one, many in counted if count]
-    lines = tuple(ImportLine(one.title, one.url, one.message) for one in report.errors[:MOST_LINES])
-    said = ", ".join(parts) or translate("nothing new")
+    running = found.status in ("pending", "running")
+    nothing = translate("nothing yet") if running else translate("nothing new")
     return ImportProgress(
-        name or report.source,
-        Count(total),
-        Count(total),
-        translate("From %(source)s: %(parts)s", source=report.source, parts=said),
-        lines,
+        found.name,
+        Count(found.done),
+        Count(found.total),
+        translate("From %(source)s: %(parts)s", source=report.source, parts=", ".join(parts) or nothing),
+        tuple(ImportLine(one.title, one.url, one.message) for one in report.errors[:MOST_LINES]),
+        again_url=f"/import/{found.id}" if running else "",
     )

@@ -30,7 +30,7 @@ _NOT_THERE = "There is no Miniflux at this address."
 
 async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
     """Raises `Invalid` with the reason when it cannot be had."""
-    asking = _Asking(fetcher, _base(address), token)
+    asking = _asking(fetcher, address, token)
     feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MOST_FEEDS])
     titles = {feed.key: feed.title for feed in feeds}
     starred = await asking.entries({"starred": "true"}, MOST_STARRED)
@@ -41,6 +41,17 @@ async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
         tuple(_kept(starred, titles)),
         tuple(ReadMark(_key(one), None, text(one.get("url")) or None) for one in read),
     )
+
+
+async def check_miniflux(fetcher: Fetcher, address: str, token: str) -> None:
+    """Raises `Invalid` when there is none, or the token does not open it."""
+    await _asking(fetcher, address, token).feeds()
+
+
+def _asking(fetcher: Fetcher, address: str, token: str) -> "_Asking":
+    if not token.strip():
+        raise Invalid("Miniflux needs a token: make one under Settings, API Keys.", field="token")
+    return _Asking(fetcher, _base(address), token.strip())
 
 
 class _Asking:

@@ -14,6 +14,7 @@ from reedbed.domain.libraries import (
     MOST_FEEDS,
     MOST_KEPT,
     MOST_TEXT,
+    STARRED_JSON,
     ForeignEntry,
     ForeignFeed,
     Library,
@@ -37,7 +38,7 @@ def read_starred(body: bytes) -> Library:
     kept = tuple(_entries(items))
     if not kept:
         raise Invalid(_NOT_STARRED, field="file")
-    return Library("starred JSON", _feeds(kept), kept)
+    return Library(STARRED_JSON, _feeds(kept), kept)
 
 
 def _entries(items: Iterable[Any]) -> Iterator[ForeignEntry]:

@@ -46,13 +46,15 @@ class ImportLine:
 
 @dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """How an import ended; while it runs, the live stream moves the bar."""
+    """How an import ended, or how far it is."""
 
     name: str
     done: Count
     total: Count
     report: str = ""
     lines: tuple[ImportLine, ...] = ()
+    again_url: str = ""
+    """Where to ask again while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
