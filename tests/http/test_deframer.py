@@ -69,6 +69,18 @@ async def test_a_stored_document_is_served_with_its_date_and_tag(
     assert later.status_code == 200 and later.headers["etag"] != answer.headers["etag"]
 
 
+async def test_a_password_of_the_operator_shuts_the_door_until_it_is_taken_back(
+    room: Newsroom, site: FeedSite, stranger: Client
+) -> None:
+    site.publish("SHOCK", content=LONG)
+    feed_id = await room.open_feed()
+    statuses = []
+    for name in (None, "heron", None):
+        await change_feed(room.runtime, str(feed_id), FeedSettings(username=name))
+        statuses.append((await stranger.get("/rss", params={"url": site.feed_url()})).status_code)
+    assert statuses == [200, 404, 200]
+
+
 @pytest.mark.parametrize("joins", [False, True])
 async def test_an_address_that_a_feed_has_left_leads_to_where_it_is_now(
     room: Newsroom, site: FeedSite, stranger: Client, joins: bool

@@ -27,6 +27,7 @@ from reedbed.api import (
     mcp,
     members,
     newsletters,
+    operator_feeds,
     opml,
     published,
     published_feeds,
@@ -92,6 +93,7 @@ PARTS = (
     sharing,
     export,
     members,
+    operator_feeds,
     cleanups,
 )
 

@@ -21,6 +21,7 @@ NO_SUCH_FEED = "There is no such feed."
 ALREADY_ADDED = "This feed has been added already."
 IS_DELETED = "This feed is deleted. Add it again first."
 IS_DISABLED = "This feed is disabled. Enable it first."
+LONGEST_NUMBER = 16
 IS_PRIVATE = "This address holds a secret, so its feed belongs to one reader and is never shown to others."
 
 
@@ -117,16 +118,22 @@ async def list_root_domains(runtime: Runtime) -> Sequence[tuple[str, int]]:
 
 async def find_feed(runtime: Runtime, named: str) -> OperatorFeed:
     async with runtime.db.read() as tx:
-        return await _find(tx, runtime, named)
+        feed = await _look_up(tx, runtime, named)
+    if feed is None or feed.deleted:
+        raise NotFound(NO_SUCH_FEED)
+    return feed
+
+
+async def _look_up(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed | None:
+    """By its number or its address."""
+    now, word = runtime.now(), named.strip()
+    if word.isascii() and word.isdigit() and len(word) <= LONGEST_NUMBER:
+        return await operator_feeds.by_id(tx, int(word), now)
+    return await operator_feeds.by_url(tx, feed_address(word), now)
 
 
 async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:
-    """By its number or its address."""
-    now, word = runtime.now(), named.strip()
-    if word.isascii() and word.isdigit() and len(word) < 16:
-        feed = await operator_feeds.by_id(tx, int(word), now)
-    else:
-        feed = await operator_feeds.by_url(tx, feed_address(word), now)
+    feed = await _look_up(tx, runtime, named)
     if feed is None:
         raise NotFound(NO_SUCH_FEED)
     if feed.deleted:
