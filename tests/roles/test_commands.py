@@ -4,6 +4,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from reedbed.cli.root import root
 from tests.processes import run_once
 
 OPML = """<opml><body>
@@ -63,6 +67,12 @@ def test_every_command_helps(tmp_path: Path) -> None:
         helped = run_once(*command, cwd=tmp_path)
         assert helped.returncode == 0
         assert "Usage: reedbed" in helped.stdout
+
+
+@pytest.mark.parametrize("role", ["serve", "web", "worker"])
+def test_every_role_takes_the_same_flags(role: str) -> None:
+    helped = CliRunner().invoke(root, [role, "--help"])
+    assert all(flag in helped.output for flag in ("--host", "--port", "--data-dir"))
 
 
 def _with_one_feed(tmp_path: Path) -> None:

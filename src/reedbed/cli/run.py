@@ -30,10 +30,11 @@ def web(host: str | None, port: int | None, data_dir: Path | None) -> None:
 
 
 @click.command()
+@listen_options
 @data_dir_option
-def worker(data_dir: Path | None) -> None:
-    """Run the background work only."""
-    _run("worker", load({"data_dir": data_dir}))
+def worker(host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the background work only. Host and port are the page's, for links in mail."""
+    _run("worker", load({"host": host, "port": port, "data_dir": data_dir}))
 
 
 def _run(role: "Role", settings: Settings) -> None:
