@@ -2,63 +2,35 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default
 from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 
 from reedbed.domain.cited import Scope, Sentence, Source
 from reedbed.domain.digests import Digest, DigestText, Paragraph
 from reedbed.domain.times import HOUR
-from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.app import create_app
-from reedbed.services import jobs
 from reedbed.services.digest_letters import send_digest
 from reedbed.services.digest_schedules import set_schedule
-from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.registration import invite
 from reedbed.services.runtime import AccountPolicy, Runtime
 from reedbed.store import digests, users
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
-from tests.servers import free_port
-
-
-class Postbox:
-    """A mail server that answers as it is told."""
-
-    def __init__(self) -> None:
-        self.answer = "250 OK"
-        self.letters: list[EmailMessage] = []
-        self.port = 0
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd asks for it
-        if self.answer.startswith("250"):
-            letter = message_from_bytes(envelope.content, policy=default)
-            assert isinstance(letter, EmailMessage)
-            self.letters.append(letter)
-        return self.answer
+from tests.postbox import Postbox, open_postbox, work_off
 
 
 @pytest.fixture
 def postbox() -> Iterator[Postbox]:
-    postbox = Postbox()
-    controller = Controller(postbox, hostname="127.0.0.1", port=free_port())
-    controller.start()
-    postbox.port = controller.port
-    yield postbox
-    controller.stop()
+    with open_postbox() as postbox:
+        yield postbox
 
 
 @pytest.fixture
-def mailing(crawl: Crawl, postbox: Any) -> Runtime:
-    server = MailServer("127.0.0.1", postbox.port, "Reedbed <reedbed@reader.example>", "none")
+def mailing(crawl: Crawl, postbox: Postbox) -> Runtime:
     crawl.runtime = replace(
         crawl.runtime,
-        mailer=Mailer(server),
+        mailer=postbox.mailer(),
         accounts=AccountPolicy(registration="invite", base_url="http://127.0.0.1:8080"),
     )
     return crawl.runtime
@@ -68,11 +40,6 @@ def mailing(crawl: Crawl, postbox: Any) -> Runtime:
 async def stranger(mailing: Runtime) -> AsyncIterator[Client]:
     async with new_client(create_app(mailing)) as client:
         yield client
-
-
-async def work(runtime: Runtime) -> None:
-    while job := await jobs.claim(runtime, list(HANDLERS)):
-        await jobs.run(runtime, job, HANDLERS[job.kind])
 
 
 async def digest_for(crawl: Crawl, runtime: Runtime) -> tuple[Any, Digest]:
@@ -99,7 +66,7 @@ async def test_a_digest_by_mail_has_both_parts_and_a_way_to_end_them(
     user, digest = await digest_for(crawl, mailing)
     await send_digest(mailing, user, digest.id)
     assert postbox.letters == []
-    await work(mailing)
+    await work_off(mailing)
 
     (letter,) = postbox.letters
     plain, rich = letter.get_body(("plain",)), letter.get_body(("html",))
@@ -114,7 +81,7 @@ async def test_one_click_ends_digests_by_mail_without_a_log_in(
 ) -> None:
     user, digest = await digest_for(crawl, mailing)
     await send_digest(mailing, user, digest.id)
-    await work(mailing)
+    await work_off(mailing)
     link = postbox.letters[0]["List-Unsubscribe"].strip("<>")
 
     page = await stranger.get(link)
@@ -125,7 +92,7 @@ async def test_one_click_ends_digests_by_mail_without_a_log_in(
         assert done.status_code == 200
     assert await crawl.column("SELECT count(*) FROM digest_schedules WHERE mail") == [0]
     await send_digest(mailing, user, digest.id)
-    await work(mailing)
+    await work_off(mailing)
     assert len(postbox.letters) == 1
 
 
@@ -149,11 +116,11 @@ async def test_a_digest_waits_while_the_mail_server_is_busy(
     postbox.answer = "451 later"
     await send_digest(mailing, user, digest.id)
     for _ in range(3):
-        await work(mailing)
+        await work_off(mailing)
         crawl.clock.ahead += HOUR
     postbox.answer = "250 OK"
-    await work(mailing)
-    await work(mailing)
+    await work_off(mailing)
+    await work_off(mailing)
     assert len(postbox.letters) == 1
 
 
@@ -164,7 +131,7 @@ async def test_an_invitation_waits_as_well_and_is_not_sent_when_withdrawn(
     made = await invite(mailing, "guest@example.org")
     assert not made.mailed
     postbox.answer = "250 OK"
-    await work(mailing)
+    await work_off(mailing)
     (letter,) = postbox.letters
     assert letter["To"] == "guest@example.org" and "/register?invite=" in letter.get_content()
 
@@ -172,7 +139,7 @@ async def test_an_invitation_waits_as_well_and_is_not_sent_when_withdrawn(
     await invite(mailing, "other@example.org")
     postbox.answer = "250 OK"
     await crawl.change("DELETE FROM mail_links")
-    await work(mailing)
+    await work_off(mailing)
     assert len(postbox.letters) == 1
 
 

@@ -2,21 +2,15 @@
 
 import asyncio
 import json
-import re
 import time
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import Envelope
 
 from reedbed.domain.accounts import Caller, NewSession, User
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
-from reedbed.domain.times import DAY, HOUR
+from reedbed.domain.times import DAY
 from reedbed.events.limiter import MemoryLimiter
-from reedbed.ingest.mail_out import Mailer, MailServer
-from reedbed.services import jobs
 from reedbed.services.accounts import (
     PER_ACCOUNT,
     create_owner,
@@ -26,7 +20,6 @@ from reedbed.services.accounts import (
     needs_owner,
     remove_user,
 )
-from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.mail import note_wish
 from reedbed.services.members import (
     add_member,
@@ -35,9 +28,8 @@ from reedbed.services.members import (
     enable_member,
     set_role,
 )
-from reedbed.services.passwords import change_password, forgot_password, reset_password
-from reedbed.services.registration import Pending, Registration, invite, register, verify_email
-from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.passwords import change_password
+from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password, password_matches
 from reedbed.services.sessions import (
     identify,
@@ -46,64 +38,16 @@ from reedbed.services.sessions import (
     revoke_other_sessions,
     revoke_session,
 )
-from reedbed.store.database import counting
 from reedbed.store.tables import metadata
 from tests.crawling import Crawl
-from tests.servers import free_port
 
 GOOD = "seven herons in the reeds"
 BETTER = "eight herons in the reeds"
 
 
-class Mailbox:
-    def __init__(self) -> None:
-        self.letters: list[str] = []
-        self.answer = "250 OK"
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:  # noqa: N802  aiosmtpd asks for it
-        if self.answer.startswith("250"):
-            self.letters.append(bytes(envelope.content or b"").decode())
-        return self.answer
-
-    def link(self) -> str:
-        """The token in the newest letter."""
-        plain = self.letters[-1].replace("=\r\n", "").replace("=3D", "=")
-        found = re.search(r"http://reader\.example/\S*[/=]([\w-]{43})", plain)
-        assert found is not None, plain
-        return found[1]
-
-
 @pytest.fixture
 def runtime(crawl: Crawl) -> Runtime:
     return crawl.runtime
-
-
-@pytest.fixture
-def mailbox() -> Any:
-    mailbox = Mailbox()
-    controller = Controller(mailbox, hostname="127.0.0.1", port=free_port())
-    controller.start()
-    mailbox.port = controller.port
-    yield mailbox
-    controller.stop()
-
-
-@pytest.fixture
-def mailing(crawl: Crawl, mailbox: Any) -> Runtime:
-    """Open registration, and a mail server that answers."""
-    server = MailServer("127.0.0.1", mailbox.port, "Reedbed <reedbed@reader.example>", "none")
-    crawl.runtime = replace(
-        crawl.runtime,
-        accounts=AccountPolicy(registration="open", base_url="http://reader.example"),
-        mailer=Mailer(server),
-    )
-    return crawl.runtime
-
-
-async def post(runtime: Runtime) -> None:
-    """Let the worker do what is due."""
-    while job := await jobs.claim(runtime, list(HANDLERS)):
-        await jobs.run(runtime, job, HANDLERS[job.kind])
 
 
 async def caller_of(runtime: Runtime, session: NewSession) -> Caller:
@@ -150,19 +94,6 @@ async def test_a_wrong_password_and_an_unknown_address_sound_alike(runtime: Runt
     kinds = await crawl.column("SELECT kind FROM event_log WHERE kind = 'login_failed'")
     assert len(kinds) == 4
     assert "wrong" not in "".join(await crawl.column("SELECT detail FROM event_log"))
-
-
-async def test_a_known_address_takes_as_many_steps_as_an_unknown_one(mailing: Runtime) -> None:
-    """Time itself is too noisy to test; what takes time is the hash, which is counted by its own test."""
-    await reader(mailing)
-    for email in ("reader@example.org", "nobody@example.org"):
-        with counting() as logging_in, pytest.raises(Unauthorized):
-            await log_in(mailing, email, "wrong")
-        with counting() as forgetting:
-            await forgot_password(mailing, email)
-        with counting() as registering:
-            await register(mailing, Registration(email, GOOD, privacy_accepted=True))
-        assert (logging_in.value, forgetting.value, registering.value) == (2, 1, 3), email
 
 
 async def test_an_unknown_address_costs_a_hash_as_well() -> None:
@@ -260,147 +191,6 @@ async def test_a_changed_password_logs_out_every_other_device(runtime: Runtime) 
     await log_in(runtime, user.email, BETTER)
     with pytest.raises(Unauthorized):
         await log_in(runtime, user.email, GOOD)
-
-
-async def test_a_forgotten_password_is_reset_by_a_link_that_works_once(
-    mailing: Runtime, mailbox: Any
-) -> None:
-    user = await reader(mailing)
-    session = await open_session(mailing, user)
-
-    said = await forgot_password(mailing, user.email)
-    await post(mailing)
-    token = mailbox.link()
-    await reset_password(mailing, token, BETTER)
-
-    assert said == await forgot_password(mailing, "nobody@example.org")
-    assert await identify(mailing, session.token) is None
-    await log_in(mailing, user.email, BETTER)
-    with pytest.raises(Invalid, match="not valid any more"):
-        await reset_password(mailing, token, GOOD)
-
-
-async def test_a_reset_link_dies_after_an_hour_and_by_a_newer_one(
-    mailing: Runtime, mailbox: Any, crawl: Crawl
-) -> None:
-    user = await reader(mailing)
-    await forgot_password(mailing, user.email)
-    await post(mailing)
-    first = mailbox.link()
-    await forgot_password(mailing, user.email)
-    await post(mailing)
-    second = mailbox.link()
-
-    with pytest.raises(Invalid):
-        await reset_password(mailing, first, BETTER)
-    crawl.clock.ahead += HOUR
-    with pytest.raises(Invalid):
-        await reset_password(mailing, second, BETTER)
-
-
-async def test_no_token_of_a_letter_is_at_rest_in_the_database(
-    mailing: Runtime, mailbox: Any, crawl: Crawl
-) -> None:
-    user = await reader(mailing)
-    await forgot_password(mailing, user.email)
-    await post(mailing)
-
-    stored = await crawl.rows("SELECT * FROM jobs") + await crawl.rows("SELECT * FROM mail_links")
-    assert mailbox.link() not in str([tuple(row) for row in stored])
-
-
-async def test_a_stranger_gets_no_letter_and_an_account_at_most_three_an_hour(
-    mailing: Runtime, mailbox: Any
-) -> None:
-    user = await reader(mailing)
-    await forgot_password(mailing, "nobody@example.org")
-    await post(mailing)
-    assert mailbox.letters == []
-
-    for number in range(5):
-        await forgot_password(mailing, user.email, ip=f"192.0.2.{number}")
-    await post(mailing)
-    assert len(mailbox.letters) == 3
-
-
-async def test_a_letter_waits_for_a_mail_server_that_is_busy(
-    mailing: Runtime, mailbox: Any, crawl: Crawl
-) -> None:
-    user = await reader(mailing)
-    mailbox.answer = "451 come back later"
-    await forgot_password(mailing, user.email)
-    await post(mailing)
-    assert await crawl.column("SELECT state FROM jobs") == ["pending"]
-
-    mailbox.answer = "250 OK"
-    crawl.clock.ahead += HOUR
-    await post(mailing)
-    assert len(mailbox.letters) == 1
-
-
-async def test_without_mail_a_forgotten_password_needs_the_operator(runtime: Runtime) -> None:
-    with pytest.raises(Conflict, match="reedbed admin user reset-link"):
-        await forgot_password(runtime, "reader@example.org")
-
-
-async def test_registration_is_closed_unless_the_operator_opens_it(runtime: Runtime) -> None:
-    with pytest.raises(Forbidden, match="closed"):
-        await register(runtime, Registration("new@example.org", GOOD, privacy_accepted=True))
-    with pytest.raises(Conflict, match="REEDBED_REGISTRATION=invite"):
-        await invite(runtime, "new@example.org")
-
-
-async def test_open_registration_waits_for_the_address_to_be_confirmed(
-    mailing: Runtime, mailbox: Any
-) -> None:
-    wish = Registration("New@example.org", GOOD, privacy_accepted=True)
-    assert isinstance(await register(mailing, wish), Pending)
-    with pytest.raises(Forbidden, match="Confirm your e-mail"):
-        await log_in(mailing, "new@example.org", GOOD)
-
-    await post(mailing)
-    await verify_email(mailing, mailbox.link())
-
-    await log_in(mailing, "new@example.org", GOOD)
-
-
-async def test_registering_a_known_address_answers_the_same_and_changes_nothing(
-    mailing: Runtime, mailbox: Any
-) -> None:
-    user = await reader(mailing)
-    known = await register(mailing, Registration(user.email, BETTER, privacy_accepted=True))
-    unknown = await register(mailing, Registration("other@example.org", BETTER, privacy_accepted=True))
-
-    assert known == unknown
-    await log_in(mailing, user.email, GOOD)
-    await post(mailing)
-    assert "account already" in next(letter for letter in mailbox.letters if user.email in letter)
-
-
-async def test_registering_needs_the_privacy_note_and_a_decent_password(mailing: Runtime) -> None:
-    with pytest.raises(Invalid, match="privacy"):
-        await register(mailing, Registration("new@example.org", GOOD))
-    with pytest.raises(Invalid, match="anyone would try"):
-        await register(mailing, Registration("new@example.org", "password123", privacy_accepted=True))
-
-
-async def test_an_invitation_lets_one_person_in(mailing: Runtime, mailbox: Any) -> None:
-    runtime = replace(mailing, accounts=replace(mailing.accounts, registration="invite"))
-    with pytest.raises(Forbidden, match="invitation only"):
-        await register(runtime, Registration("friend@example.org", GOOD, privacy_accepted=True))
-
-    made = await invite(runtime, "friend@example.org")
-    assert made.mailed
-    token = mailbox.link()
-    with pytest.raises(Invalid, match="another e-mail"):
-        await register(runtime, Registration("else@example.org", GOOD, privacy_accepted=True, invite=token))
-    wish = Registration("friend@example.org", GOOD, privacy_accepted=True, invite=token)
-    session = await register(runtime, wish)
-
-    assert isinstance(session, NewSession)
-    assert (await caller_of(runtime, session)).user.email == "friend@example.org"
-    with pytest.raises(Invalid, match="not valid any more"):
-        await register(runtime, replace(wish, email="friend@example.org"))
 
 
 async def test_a_disabled_user_is_out_at_once_and_told_why_only_with_the_password(runtime: Runtime) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiosmtpd.controller import Controller
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.mail_policy import MailDoor, MailPolicy
@@ -22,9 +21,6 @@ from reedbed.domain.rules import Condition, Field, Operator, read_action
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from reedbed.ingest.mail.mime import read_mime
-from reedbed.ingest.mail_out import Mailer, MailServer
-from reedbed.services import jobs
-from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.mail_desk import open_door
 from reedbed.services.mailboxes import MailboxWish, add_mailbox
 from reedbed.services.newsletter_addresses import add_address, revoke_address, written
@@ -47,6 +43,7 @@ from reedbed.store import newsletters, removed, subscriptions
 from tests.crawling import Crawl, crawl_on
 from tests.mailserver import make_certificate
 from tests.newsletters import PNG, Sample, samples
+from tests.postbox import open_postbox, work_off
 from tests.servers import free_port
 
 DOMAIN = "in.example.net"
@@ -94,17 +91,6 @@ async def list_page(crawl: Crawl, tmp_path: Path) -> AsyncIterator[ListPage]:
     await runner.cleanup()
 
 
-class Postbox:
-    """Takes the mails of this server to lists."""
-
-    def __init__(self) -> None:
-        self.letters: list[str] = []
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd asks for it
-        self.letters.append(f"To: {envelope.rcpt_tos}\n" + envelope.content.decode())
-        return "250 OK"
-
-
 async def address_of(runtime: Runtime, user_id: int) -> str:
     return written(runtime, await add_address(runtime, user_id, "Letters"))
 
@@ -123,11 +109,6 @@ async def the_sender(runtime: Runtime, user_id: int) -> Any:
 async def following(runtime: Runtime, user_id: int) -> list[Any]:
     async with runtime.db.read() as tx:
         return await subscriptions.every(tx, user_id)
-
-
-async def work(runtime: Runtime) -> None:
-    while job := await jobs.claim(runtime, list(HANDLERS)):
-        await jobs.run(runtime, job, HANDLERS[job.kind])
 
 
 async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(crawl: Crawl) -> None:
@@ -224,27 +205,23 @@ async def test_leaving_tells_the_list_with_one_click(crawl: Crawl, list_page: Li
     await sent(runtime, mine, _leaving_at(list_page.url))
     (followed,) = await following(runtime, mine)
     await unsubscribe(runtime, mine, followed.id)
-    await work(runtime)
+    await work_off(runtime)
 
     assert (await the_sender(runtime, mine)).leaving == TOLD
     assert list_page.told == [b"List-Unsubscribe=One-Click"]
 
 
 async def test_a_list_without_a_page_is_told_by_mail(crawl: Crawl) -> None:
-    postbox = Postbox()
-    controller = Controller(postbox, hostname="127.0.0.1", port=free_port())
-    controller.start()
-    server = MailServer("127.0.0.1", controller.port, "reedbed@reader.example", "none")
-    runtime = replace(crawl.runtime, mailer=Mailer(server))
-    mine = await crawl.person()
-    await sent(runtime, mine, LEAVING.raw.replace(b", <https://lists.example.org/u/7>", b""))
-    (followed,) = await following(runtime, mine)
-    await unsubscribe(runtime, mine, followed.id)
-    await work(runtime)
-    controller.stop()
+    with open_postbox() as postbox:
+        runtime = replace(crawl.runtime, mailer=postbox.mailer())
+        mine = await crawl.person()
+        await sent(runtime, mine, LEAVING.raw.replace(b", <https://lists.example.org/u/7>", b""))
+        (followed,) = await following(runtime, mine)
+        await unsubscribe(runtime, mine, followed.id)
+        await work_off(runtime)
 
     (letter,) = postbox.letters
-    assert "To: ['leave@lists.example.org']" in letter and "Subject: leave 7" in letter
+    assert (letter["To"], letter["Subject"]) == ("leave@lists.example.org", "leave 7")
     assert (await the_sender(runtime, mine)).leaving == WROTE
 
 
@@ -270,7 +247,7 @@ async def test_whoever_follows_again_is_not_unsubscribed_meanwhile(crawl: Crawl,
     (followed,) = await following(runtime, mine)
     await unsubscribe(runtime, mine, followed.id)
     await follow_again(runtime, mine, (await the_sender(runtime, mine)).id)
-    await work(runtime)
+    await work_off(runtime)
     assert list_page.told == []
     assert len(await following(runtime, mine)) == 1
 
@@ -281,7 +258,7 @@ async def test_a_list_that_refuses_is_reported(crawl: Crawl, list_page: ListPage
     await sent(runtime, mine, _leaving_at(list_page.url, mailto=False))
     (followed,) = await following(runtime, mine)
     await unsubscribe(runtime, mine, followed.id)
-    await work(runtime)
+    await work_off(runtime)
     assert (await the_sender(runtime, mine)).leaving == REFUSED
 
 

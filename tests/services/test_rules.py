@@ -1,12 +1,11 @@
 """Rules at work, on both engines: on arrival, on request, and what they tell."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.handlers import Message
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.rules import Action, read_action, read_condition
@@ -22,6 +21,7 @@ from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.postbox import open_postbox, words_of
 
 
 def draft(
@@ -272,36 +272,16 @@ async def test_what_a_feed_held_before_is_no_news(site: FeedSite, crawl: Crawl) 
     assert await run_jobs(crawl) == []
 
 
-class _Mailbox(Message):
-    def __init__(self) -> None:
-        super().__init__()
-        self.letters: list[Any] = []
-
-    def handle_message(self, message: Any) -> None:
-        self.letters.append(message)
-
-
-async def test_a_mail_tells_what_matched(site: FeedSite, crawl: Crawl, free_port: int) -> None:
-    from dataclasses import replace
-
-    from reedbed.ingest.mail_out import Mailer, MailServer
-
-    mailbox = _Mailbox()
-    controller = Controller(mailbox, hostname="127.0.0.1", port=free_port)
-    await asyncio.to_thread(controller.start)
-    try:
-        server = MailServer("127.0.0.1", free_port, "reedbed@example.org", tls="none")
-        crawl.runtime = replace(crawl.runtime, mailer=Mailer(server))
+async def test_a_mail_tells_what_matched(site: FeedSite, crawl: Crawl) -> None:
+    with open_postbox() as postbox:
+        crawl.runtime = replace(crawl.runtime, mailer=postbox.mailer())
         user = await crawl.person()
         await create_rule(crawl.runtime, user, draft(read_action("notify", "mail")))
         await arrive_later(crawl, site, user, "A heron")
         assert await run_jobs(crawl) == [{"sent": "mail"}]
-    finally:
-        await asyncio.to_thread(controller.stop)
-    (letter,) = mailbox.letters
+    (letter,) = postbox.letters
     assert (letter["To"], letter["Subject"]) == ("p1@example.org", "Herons: A heron")
-    text = letter.get_payload(decode=True).decode()
-    assert "Your rule “Herons” has matched one entry:" in text
+    assert "Your rule “Herons” has matched one entry:" in words_of(letter)
 
 
 async def test_without_a_mail_server_the_page_is_told(site: FeedSite, crawl: Crawl) -> None:

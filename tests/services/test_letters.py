@@ -1,0 +1,211 @@
+"""Accounts by letter: forgotten passwords, registration and invitations."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.accounts import NewSession, User
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
+from reedbed.domain.times import HOUR
+from reedbed.services.accounts import log_in
+from reedbed.services.members import add_member
+from reedbed.services.passwords import forgot_password, reset_password
+from reedbed.services.registration import Pending, Registration, invite, register, verify_email
+from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.sessions import identify, open_session
+from reedbed.store.database import counting
+from tests.crawling import Crawl
+from tests.postbox import Postbox, open_postbox, words_of, work_off
+
+GOOD = "seven herons in the reeds"
+BETTER = "eight herons in the reeds"
+
+
+@pytest.fixture
+def runtime(crawl: Crawl) -> Runtime:
+    return crawl.runtime
+
+
+@pytest.fixture
+def postbox() -> Iterator[Postbox]:
+    with open_postbox() as postbox:
+        yield postbox
+
+
+@pytest.fixture
+def mailing(crawl: Crawl, postbox: Postbox) -> Runtime:
+    """Open registration, and a mail server that answers."""
+    crawl.runtime = replace(
+        crawl.runtime,
+        accounts=AccountPolicy(registration="open", base_url="http://reader.example"),
+        mailer=postbox.mailer(),
+    )
+    return crawl.runtime
+
+
+def link(postbox: Postbox) -> str:
+    """The token in the newest letter."""
+    found = re.search(r"http://reader\.example/\S*[/=]([\w-]{43})", words_of(postbox.letters[-1]))
+    assert found is not None
+    return found[1]
+
+
+async def reader(runtime: Runtime, email: str = "reader@example.org") -> User:
+    return await add_member(runtime, email, GOOD)
+
+
+async def test_a_known_address_takes_as_many_steps_as_an_unknown_one(mailing: Runtime) -> None:
+    """Time itself is too noisy to test; what takes time is the hash, which is counted by its own test."""
+    await reader(mailing)
+    for email in ("reader@example.org", "nobody@example.org"):
+        with counting() as logging_in, pytest.raises(Unauthorized):
+            await log_in(mailing, email, "wrong")
+        with counting() as forgetting:
+            await forgot_password(mailing, email)
+        with counting() as registering:
+            await register(mailing, Registration(email, GOOD, privacy_accepted=True))
+        assert (logging_in.value, forgetting.value, registering.value) == (2, 1, 3), email
+
+
+async def test_a_forgotten_password_is_reset_by_a_link_that_works_once(
+    mailing: Runtime, postbox: Postbox
+) -> None:
+    user = await reader(mailing)
+    session = await open_session(mailing, user)
+
+    said = await forgot_password(mailing, user.email)
+    await work_off(mailing)
+    token = link(postbox)
+    await reset_password(mailing, token, BETTER)
+
+    assert said == await forgot_password(mailing, "nobody@example.org")
+    assert await identify(mailing, session.token) is None
+    await log_in(mailing, user.email, BETTER)
+    with pytest.raises(Invalid, match="not valid any more"):
+        await reset_password(mailing, token, GOOD)
+
+
+async def test_a_reset_link_dies_after_an_hour_and_by_a_newer_one(
+    mailing: Runtime, postbox: Postbox, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, user.email)
+    await work_off(mailing)
+    first = link(postbox)
+    await forgot_password(mailing, user.email)
+    await work_off(mailing)
+    second = link(postbox)
+
+    with pytest.raises(Invalid):
+        await reset_password(mailing, first, BETTER)
+    crawl.clock.ahead += HOUR
+    with pytest.raises(Invalid):
+        await reset_password(mailing, second, BETTER)
+
+
+async def test_no_token_of_a_letter_is_at_rest_in_the_database(
+    mailing: Runtime, postbox: Postbox, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, user.email)
+    await work_off(mailing)
+
+    stored = await crawl.rows("SELECT * FROM jobs") + await crawl.rows("SELECT * FROM mail_links")
+    assert link(postbox) not in str([tuple(row) for row in stored])
+
+
+async def test_a_stranger_gets_no_letter_and_an_account_at_most_three_an_hour(
+    mailing: Runtime, postbox: Postbox
+) -> None:
+    user = await reader(mailing)
+    await forgot_password(mailing, "nobody@example.org")
+    await work_off(mailing)
+    assert postbox.letters == []
+
+    for number in range(5):
+        await forgot_password(mailing, user.email, ip=f"192.0.2.{number}")
+    await work_off(mailing)
+    assert len(postbox.letters) == 3
+
+
+async def test_a_letter_waits_for_a_mail_server_that_is_busy(
+    mailing: Runtime, postbox: Postbox, crawl: Crawl
+) -> None:
+    user = await reader(mailing)
+    postbox.answer = "451 come back later"
+    await forgot_password(mailing, user.email)
+    await work_off(mailing)
+    assert await crawl.column("SELECT state FROM jobs") == ["pending"]
+
+    postbox.answer = "250 OK"
+    crawl.clock.ahead += HOUR
+    await work_off(mailing)
+    assert len(postbox.letters) == 1
+
+
+async def test_without_mail_a_forgotten_password_needs_the_operator(runtime: Runtime) -> None:
+    with pytest.raises(Conflict, match="reedbed admin user reset-link"):
+        await forgot_password(runtime, "reader@example.org")
+
+
+async def test_registration_is_closed_unless_the_operator_opens_it(runtime: Runtime) -> None:
+    with pytest.raises(Forbidden, match="closed"):
+        await register(runtime, Registration("new@example.org", GOOD, privacy_accepted=True))
+    with pytest.raises(Conflict, match="REEDBED_REGISTRATION=invite"):
+        await invite(runtime, "new@example.org")
+
+
+async def test_open_registration_waits_for_the_address_to_be_confirmed(
+    mailing: Runtime, postbox: Postbox
+) -> None:
+    wish = Registration("New@example.org", GOOD, privacy_accepted=True)
+    assert isinstance(await register(mailing, wish), Pending)
+    with pytest.raises(Forbidden, match="Confirm your e-mail"):
+        await log_in(mailing, "new@example.org", GOOD)
+
+    await work_off(mailing)
+    await verify_email(mailing, link(postbox))
+
+    await log_in(mailing, "new@example.org", GOOD)
+
+
+async def test_registering_a_known_address_answers_the_same_and_changes_nothing(
+    mailing: Runtime, postbox: Postbox
+) -> None:
+    user = await reader(mailing)
+    known = await register(mailing, Registration(user.email, BETTER, privacy_accepted=True))
+    unknown = await register(mailing, Registration("other@example.org", BETTER, privacy_accepted=True))
+
+    assert known == unknown
+    await log_in(mailing, user.email, GOOD)
+    await work_off(mailing)
+    assert "account already" in words_of(next(one for one in postbox.letters if one["To"] == user.email))
+
+
+async def test_registering_needs_the_privacy_note_and_a_decent_password(mailing: Runtime) -> None:
+    with pytest.raises(Invalid, match="privacy"):
+        await register(mailing, Registration("new@example.org", GOOD))
+    with pytest.raises(Invalid, match="anyone would try"):
+        await register(mailing, Registration("new@example.org", "password123", privacy_accepted=True))
+
+
+async def test_an_invitation_lets_one_person_in(mailing: Runtime, postbox: Postbox) -> None:
+    runtime = replace(mailing, accounts=replace(mailing.accounts, registration="invite"))
+    with pytest.raises(Forbidden, match="invitation only"):
+        await register(runtime, Registration("friend@example.org", GOOD, privacy_accepted=True))
+
+    made = await invite(runtime, "friend@example.org")
+    assert made.mailed
+    token = link(postbox)
+    with pytest.raises(Invalid, match="another e-mail"):
+        await register(runtime, Registration("else@example.org", GOOD, privacy_accepted=True, invite=token))
+    wish = Registration("friend@example.org", GOOD, privacy_accepted=True, invite=token)
+    session = await register(runtime, wish)
+
+    assert isinstance(session, NewSession)
+    caller = await identify(runtime, session.token)
+    assert caller is not None and caller.user.email == "friend@example.org"
+    with pytest.raises(Invalid, match="not valid any more"):
+        await register(runtime, replace(wish, email="friend@example.org"))
