@@ -18,6 +18,7 @@ from reedbed.services.tokens import create_api_token, create_app_password, list_
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
+from reedbed.web.setup_cards import setup_cards
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import (
@@ -28,7 +29,6 @@ from reedbed.web.views.settings import (
     Device,
     DevicesSettings,
     Saved,
-    SetupCard,
     TokensSettings,
 )
 
@@ -109,7 +109,7 @@ async def _devices(
     shown = DevicesSettings(
         devices=tuple(_device(one, caller, now) for one in sessions),
         passwords=tuple(AppPassword(one.id, one.name, _used(one, now)) for one in passwords),
-        cards=_cards(place_to_tell(request, runtime), caller.user.email),
+        cards=setup_cards(place_to_tell(request, runtime), caller.user.email),
         made=_saved(made),
         name=name,
         error=error.message if error else "",
@@ -172,29 +172,3 @@ def _scope_names(caller: Caller) -> dict[str, str]:
     if caller.user.operates:
         names[Scope.ADMIN.value] = translate("operate this server")
     return names
-
-
-def _cards(base: str, user: str) -> tuple[SetupCard, ...]:
-    password = translate("an app password")
-    return (
-        SetupCard(
-            translate("Google Reader style"),
-            translate("In NetNewsWire, Reeder, Read You, Capy Reader, FeedMe: choose FreshRSS."),
-            f"{base}/api/greader.php",
-            password,
-            user,
-        ),
-        SetupCard(
-            translate("Fever style"),
-            translate("In Unread, Fiery Feeds, older Reeders: choose Fever."),
-            f"{base}/fever/",
-            password,
-            user,
-        ),
-        SetupCard(
-            translate("Assistants"),
-            translate("In programs that speak the Model Context Protocol: add a server over HTTP."),
-            f"{base}/mcp",
-            translate("an API token, as Bearer; it only reads unless you allow more"),
-        ),
-    )

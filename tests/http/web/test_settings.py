@@ -105,6 +105,8 @@ async def test_the_cards_tell_an_address_that_works_elsewhere(
     at_home = {"Host": "192.168.1.5:8080"}
     page = (await reader.get("/settings/devices", headers=at_home)).text
     assert "http://192.168.1.5:8080/api/greader.php" in page
+    assert all(f"<h3>{app}</h3>" in page for app in ("Reeder", "NetNewsWire", "Read You", "newsboat"))
+    assert "freshrss-login &#34;reader@example.org&#34;" in page
     accounts = replace(runtime.accounts, base_url="https://reader.example.org")
     app.state.runtime = replace(runtime, accounts=accounts)
     page = (await reader.get("/settings/devices", headers=at_home)).text

@@ -72,6 +72,8 @@ class SetupCard:
     secret: str
     """What the app is to be given as its password."""
     user: str = ""
+    lines: str = ""
+    """For a file of settings, instead of fields to fill in."""
 
 
 @dataclass(frozen=True, slots=True)
