@@ -116,6 +116,44 @@ async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Des
     assert (await page.get(address)).status_code == 404
 
 
+async def test_the_page_tells_of_a_folder_a_tag_or_a_saved_search(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry()
+    await desk.entry(title="Another thing")
+    await page.patch(f"/api/v1/entries/{entry}", json={"tags": ["bridges & more"]}, headers=FORM)
+    folder = await page.post("/api/v1/folders", json={"name": "Town"}, headers=FORM)
+    await page.post("/api/v1/searches", json={"name": "Water", "query": "bridge"}, headers=FORM)
+    offered = (await page.get("/summaries")).text
+    for value, name in (
+        (f"folder_id={folder.json()['id']}", "Folder: Town"),
+        ("tag=bridges+%26+more", "Tag: bridges &amp; more"),
+        ("q=bridge", "Search: Water"),
+    ):
+        assert f'<option value="{value}">{name}</option>' in offered
+    empty = await page.post("/summaries", data={"about": f"folder_id={folder.json()['id']}"}, headers=FORM)
+    assert empty.status_code == 404
+    tagged = {"about": "tag=bridges+%26+more"}
+    address = (await page.post("/summaries", data=tagged, headers=FORM)).headers["location"]
+    await work(desk.runtime)
+    shown = (await page.get(address)).text
+    assert "Tag: bridges &amp; more" in shown and "1 entry from 1 feed" in shown
+    again = await page.post("/summaries", data={**tagged, "since": "last"}, headers=FORM)
+    assert again.status_code == 404 and "There is nothing new since the last digest." in again.text
+    assert (await page.post("/summaries", data={"about": "folder_id=x"}, headers=FORM)).status_code == 404
+
+
+async def test_a_plan_keeps_what_it_is_about(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    plan = {"time": "07:30", "tag": "sea", "q": "heron"}
+    await page.put("/api/v1/digests/schedule", json=plan, headers=FORM)
+    offered = (await page.get("/summaries")).text
+    assert '<option value="tag=sea&amp;q=heron" selected>Tag: sea, Search: heron</option>' in offered
+    again = {"time": "08:00", "about": "tag=sea&q=heron"}
+    await page.post("/summaries/schedule", data=again, headers=FORM)
+    planned = (await page.get("/api/v1/digests/schedule")).json()
+    assert (planned["time"], planned["tag"], planned["q"]) == ("08:00", "sea", "heron")
+
+
 async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
     assert (await page.post("/summaries/schedule", data={"time": "06:15"}, headers=FORM)).status_code == 303

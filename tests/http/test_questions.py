@@ -56,6 +56,16 @@ async def test_what_is_no_question_is_refused(reader: Client, desk: Desk) -> Non
     assert (await reader.post("/api/v1/questions", json=lost)).status_code == 404
 
 
+async def test_the_page_asks_within_a_saved_search(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    await desk.entry()
+    await page.post("/api/v1/searches", json={"name": "Birds", "query": "heron"}, headers=FORM)
+    assert '<option value="q=heron">Search: Birds</option>' in (await page.get("/ask")).text
+    asked = await page.post("/ask", data={"question": COST, "about": "q=heron"}, headers=FORM)
+    await work(desk.runtime)
+    assert "Your entries do not tell." in (await page.get(asked.headers["location"])).text
+
+
 async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
     entry = await desk.entry(title="A <b>bold</b> bridge")

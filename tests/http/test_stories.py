@@ -6,9 +6,10 @@ import pytest
 
 from reedbed.domain.budget import Usage
 from reedbed.domain.framing import SCORES, Analysis, Score
+from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.services.runtime import Runtime
 from reedbed.services.story_grouping import StoryGrouper
-from reedbed.store import analyses, unread
+from reedbed.store import analyses, summaries, unread
 from reedbed.store.analyses import Made
 from reedbed.store.database import counting
 from reedbed.store.unread import NewEntry
@@ -67,6 +68,17 @@ async def test_one_story_shows_each_outlet(reader: Client, told: Told) -> None:
     assert [one["id"] for one in story["outlets"]] == [str(id_) for id_ in told.entry_ids]
     assert story["outlets"][0]["first_seen_at"] and story["set_apart"] == []
     assert (await reader.get("/api/v1/stories/999999")).status_code == 404
+
+
+async def test_an_outlet_has_the_line_that_lists_show(reader: Client, crawl: Crawl, told: Told) -> None:
+    variant = Variant(EXTRACT)
+    line = Summary("A paragraph.", "The bridge is shut.", EXTRACT, "en")
+    async with crawl.runtime.db.write() as tx:
+        made = summaries.Made("key", "hash", variant.name, line, Usage())
+        await summaries.save(tx, made, crawl.runtime.now())
+        await summaries.attach(tx, told.entry_ids[0], variant, "key", version=1, of_full=False)
+    lines = [one["one_line_summary"] for one in (await reader.get(told.story)).json()["outlets"]]
+    assert lines == ["The bridge is shut.", None]
 
 
 async def test_marked_read_and_undone(reader: Client, told: Told) -> None:

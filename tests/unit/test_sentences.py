@@ -31,6 +31,22 @@ def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "ai/openai",
+        "services/newsletter_senders",
+        "services/sign_in",
+        "services/summary_work",
+        "services/websub",
+    ],
+)
+def test_what_a_model_a_list_a_hub_or_a_provider_did_can_be_told(name: str) -> None:
+    written = [one.replace("{name}", "Reed ID") for one in _sentences(SOURCES / f"{name}.py")]
+    assert written
+    assert [one for one in written if retell(one) == one] == []
+
+
+@pytest.mark.parametrize(
     ("written", "told"),
     [
         ("example.org refuses connections.", "example.org weist Verbindungen ab."),
@@ -49,6 +65,15 @@ def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
         (
             "The answer could not be unpacked. The compressed data broke off.",
             "Die Antwort ließ sich nicht entpacken. Die gepackten Daten brachen ab.",
+        ),
+        (
+            "The model refuses the key (HTTP 401).",
+            "Das Modell nimmt den Schlüssel nicht an (HTTP 401).",
+        ),
+        ("The hub answered 404.", "Der Hub antwortete mit 404."),
+        (
+            "Logging in with Reed ID did not work. Try again.",
+            "Die Anmeldung mit Reed ID hat nicht geklappt. Versuch es noch einmal.",
         ),
         ("What nobody has foreseen.", "What nobody has foreseen."),
     ],

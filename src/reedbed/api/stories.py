@@ -1,5 +1,6 @@
 """Stories: one event as every feed that you follow tells it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -13,6 +14,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.services import stories as service
+from reedbed.services.summaries import one_lines
 from reedbed.store import stories
 
 router = APIRouter(prefix="/api/v1/stories", tags=["stories"])
@@ -99,7 +101,9 @@ async def mark_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
 
 @router.get("/{story_id}", summary="One story, outlet by outlet", responses={200: {"model": StoryOut}})
 async def get(runtime: RuntimeOf, caller: CallerOf, story_id: IdPath) -> Response:
-    return json_response(_story(await service.get_story(runtime, caller.user_id, story_id)))
+    found = await service.get_story(runtime, caller.user_id, story_id)
+    ids = [one.row.id for one in (*found.outlets, *found.apart)]
+    return json_response(_story(found, await one_lines(runtime, caller.user, ids)))
 
 
 @router.post(
@@ -163,20 +167,20 @@ def _source(source: Source) -> dict[str, Any]:
     }
 
 
-def _story(story: Story) -> dict[str, Any]:
+def _story(story: Story, lines: Mapping[int, str]) -> dict[str, Any]:
     return {
         "id": str(story.id),
         "title": story.headline.title,
         "feeds": story.feeds,
         "unread": story.unread,
-        "outlets": [_outlet(one) for one in story.outlets],
-        "set_apart": [_outlet(one) for one in story.apart],
+        "outlets": [_outlet(one, lines) for one in story.outlets],
+        "set_apart": [_outlet(one, lines) for one in story.apart],
     }
 
 
-def _outlet(outlet: Outlet) -> dict[str, Any]:
+def _outlet(outlet: Outlet, lines: Mapping[int, str]) -> dict[str, Any]:
     return {
-        **entry_item(outlet.row),
+        **entry_item(outlet.row, lines.get(outlet.row.id)),
         "feed_title": outlet.feed,
         "first_seen_at": moment(outlet.row.fetched_at),
         "only_here": outlet.only_here,

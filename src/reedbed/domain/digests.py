@@ -23,6 +23,7 @@ SPAN = DAY
 LONGEST_SPAN = 7 * DAY
 
 NO_ENTRIES = "No articles found from the last 24 hours"
+NOTHING_NEW = "There is nothing new since the last digest."
 UNAVAILABLE = "AI service is temporarily unavailable"
 FAILED = "Failed to generate summary. Please try again later."
 

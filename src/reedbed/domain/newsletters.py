@@ -120,6 +120,7 @@ class WaitingConfirmation:
     entry_id: int
     title: str
     sender: str
+    """By name, or by address where it gives none."""
     url: str
     label: str
     created_at: Instant

@@ -16,6 +16,7 @@ from reedbed.domain.digests import (
     FAILED,
     LONGEST_SPAN,
     NO_ENTRIES,
+    NOTHING_NEW,
     SPAN,
     UNAVAILABLE,
     Digest,
@@ -58,7 +59,7 @@ async def ask_digest(
         last = await digests.last_until(tx, user.id, scope) if since_last else None
     since = now - SPAN if last is None else max(last, now - LONGEST_SPAN)
     if not await find_entries(runtime, user.id, scope, since):
-        raise NotFound(NO_ENTRIES)
+        raise NotFound(NO_ENTRIES if last is None else NOTHING_NEW)
     if variant.model != EXTRACT:
         await _check_model(runtime)
     async with runtime.db.write() as tx:

@@ -51,7 +51,7 @@ async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = E
     asked, now = check_question(text), runtime.now()
     async with runtime.db.write() as tx:
         if await scopes.resolve(tx, user.id, _view(scope)) is None:
-            raise NotFound("There is no such folder")
+            raise NotFound("There is no such folder.")
         model = variant_for(runtime, user).model
         question_id = await questions.add(tx, user.id, asked, scope, model=model, now=now)
         await questions.forget_old(tx, user.id, KEPT)

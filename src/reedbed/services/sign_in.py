@@ -32,7 +32,7 @@ CANCELLED = "You were not logged in: {name} was told no."
 NO_OWNER = "This server has no owner yet. Set it up first."
 UNVERIFIED = (
     "{name} does not vouch for an e-mail address of yours. If you have an account here, log in to it and "
-    "link {name} in the settings."
+    "link the two in the settings."
 )
 NO_ANSWER = "{name} does not answer just now. Try again a little later, or log in with your password."
 

@@ -191,7 +191,7 @@ _waiting = (
     select(
         mail_confirmations.c.entry_id,
         entries.c.title,
-        func.coalesce(mail_senders.c.name, ""),
+        func.coalesce(func.nullif(mail_senders.c.name, ""), mail_senders.c.address, ""),
         mail_confirmations.c.url,
         mail_confirmations.c.label,
         mail_confirmations.c.created_at,

@@ -9,6 +9,8 @@ from reedbed.domain.digests import Digest
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.web.moments import full_moment, short_moment
+from reedbed.web.scope_choices import Scopes
+from reedbed.web.sentences import retell
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.digests import Cite, DigestLine, DigestPage, Paragraph, Sentence, Source
 from reedbed.web.views.managing import LatestDigest
@@ -16,15 +18,16 @@ from reedbed.web.views.managing import LatestDigest
 SHOWN_IN_SHORT = 3
 
 
-def digest_page(digest: Digest, now: Instant, zone: tzinfo) -> DigestPage:
+def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestPage:
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     feeds = {source.entry_id: source.feed for source in digest.text.sources}
     return DigestPage(
         id=digest.id,
         title=translate("Digest, %(when)s", when=full_moment(digest.until, now, zone).words),
+        about=scopes.name(digest.scope),
         facts=facts_of(digest),
         status=digest.status,
-        error=translate(digest.error) if digest.error else "",
+        error=retell(digest.error or ""),
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
@@ -34,12 +37,13 @@ def digest_page(digest: Digest, now: Instant, zone: tzinfo) -> DigestPage:
     )
 
 
-def digest_line(digest: Digest, now: Instant, zone: tzinfo) -> DigestLine:
+def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestLine:
     first = next((one.text for part in digest.text.paragraphs for one in part.sentences), "")
     return DigestLine(
         id=digest.id,
         url=f"/digests/{digest.id}",
         when=full_moment(digest.until, now, zone),
+        about=scopes.name(digest.scope),
         facts=facts_of(digest),
         status=digest.status,
         beginning=first,
@@ -50,7 +54,7 @@ def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str
     if digest is None:
         return LatestDigest(error=error)
     paragraphs = tuple(_linked(one) for one in digest.text.paragraphs[:SHOWN_IN_SHORT])
-    failed = translate(digest.error or digests.FAILED) if digest.status == "failed" else ""
+    failed = retell(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
         when=full_moment(digest.until, now, zone),

@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.cited import Scope
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -19,6 +18,7 @@ from reedbed.store import digests
 from reedbed.web.digest_views import digest_line, digest_page, latest_view
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.scope_choices import EVERYTHING, chosen_scope, scopes_of
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
 from reedbed.web.views.digests import DigestsPage
@@ -43,11 +43,10 @@ async def latest(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Resp
 
 @router.post("/summaries")
 async def generate(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, folder_id: Text = "", tag: Text = "", q: Text = ""
+    request: Request, runtime: RuntimeOf, caller: CallerOf, about: Text = "", since: Text = "day"
 ) -> Response:
-    scope = Scope(path_id(folder_id) if folder_id else None, tag[:200] or None, q[:500] or None)
     try:
-        made = await ask_digest(runtime, caller.user, scope)
+        made = await ask_digest(runtime, caller.user, chosen_scope(about), since_last=since == "last")
     except (NotFound, Unavailable) as error:
         status = 404 if isinstance(error, NotFound) else 503
         if is_htmx(request):
@@ -84,7 +83,13 @@ async def choose_automatic(
 
 @router.post("/summaries/schedule")
 async def plan(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, time: Text = "", *, mail: Ticked = False
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    time: Text = "",
+    about: Text = "",
+    *,
+    mail: Ticked = False,
 ) -> Response:
     """An empty time ends it."""
     clock = _CLOCK.match(time)
@@ -95,14 +100,17 @@ async def plan(
     else:
         zone = preferences_of(caller.user).time_zone or str(zone_of(request))
         minute = int(clock[1]) * 60 + int(clock[2])
-        await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=Scope(), mail=mail)
+        scope = chosen_scope(about)
+        await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=scope, mail=mail)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
 @router.get("/digests/{digest_id}")
 async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
     digest = await get_digest(runtime, caller.user_id, digest_id)
-    view = digest_page(digest, runtime.now(), zone_of(request))
+    async with runtime.db.read() as tx:
+        scopes = await scopes_of(tx, caller.user_id)
+    view = digest_page(digest, scopes, runtime.now(), zone_of(request))
     if is_htmx(request):
         return await page(request, "digest/page.html", view, block="digest")
     return await app_page(request, runtime, caller, "digest/page.html", view)
@@ -130,16 +138,19 @@ async def _all(
         start = path_id(before) if before else None
         found = await digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
         planned = await digests.schedule_of(tx, caller.user_id)
+        scopes = await scopes_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
     chosen = preferences_of(caller.user)
     view = DigestsPage(
-        lines=tuple(digest_line(one, now, zone) for one in found[:PAGE_SIZE]),
+        lines=tuple(digest_line(one, scopes, now, zone) for one in found[:PAGE_SIZE]),
+        about=scopes.choices(),
         next_url=f"/summaries?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
         model=model.name if model is not None and model.is_remote else "",
         uses_model=chosen.remote_ai,
         automatic=chosen.auto_summaries,
         least_words=chosen.auto_summary_words,
         time=f"{planned.minute // 60:02}:{planned.minute % 60:02}" if planned else "",
+        planned_about=scopes.choices(planned.scope if planned else EVERYTHING),
         mail=planned.mail if planned else False,
         can_mail=runtime.mailer is not None,
         error=translate(error) if error else "",

@@ -18,6 +18,7 @@ from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.store.database import Tx
 from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.sentences import retell
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.framing import Framing, FramingBlock, Neutral, Reeds, Score, reeds
@@ -87,7 +88,7 @@ def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBl
         case "pending":
             return FramingBlock(framing, translate("A model is reading this entry…"), waits=True)
         case "failed":
-            note = translate("The model could not read this entry: %(why)s", why=translate(state.error or ""))
+            note = translate("The model could not read this entry: %(why)s", why=retell(state.error or ""))
             return FramingBlock(framing, note, act=translate("Try again"))
         case _ if state.outdated:
             note = translate("The entry, the model or the prompt has changed since this was read.")

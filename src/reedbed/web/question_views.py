@@ -7,6 +7,7 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.web.digest_views import source_view
 from reedbed.web.moments import full_moment
+from reedbed.web.sentences import retell
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.digests import Cite, Sentence
 from reedbed.web.views.questions import QuestionLine, QuestionPage
@@ -24,7 +25,7 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         by=question.model,
         built_in=question.model == EXTRACT,
         fallback=answer.fallback,
-        error=translate(question.error or FAILED) if question.status == "failed" else "",
+        error=retell(question.error or FAILED) if question.status == "failed" else "",
         claims=tuple(
             Sentence(one.text, tuple(cites[id_] for id_ in one.entry_ids), one.language)
             for one in answer.claims
@@ -49,7 +50,7 @@ def _beginning(question: Question) -> str:
         case "pending":
             return translate("Looking for an answer…")
         case "failed":
-            return translate(question.error or FAILED)
+            return retell(question.error or FAILED)
         case "ready":
             claims = question.answer.claims
             return claims[0].text if claims else translate("Your entries do not tell.")

@@ -13,14 +13,14 @@ from reedbed.http.limits import SearchLimit
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.services.runtime import Runtime
 from reedbed.services.writers import variant_for
-from reedbed.store import folders, questions
-from reedbed.web.feed_pages import folder_choices
+from reedbed.store import questions
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.question_views import question_line, question_page
+from reedbed.web.scope_choices import EVERYTHING, chosen_scope, scopes_of
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
-from reedbed.web.views.frame import Choice, Toast
+from reedbed.web.views.frame import Toast
 from reedbed.web.views.questions import AskPage
 
 router = APIRouter(include_in_schema=False)
@@ -41,13 +41,15 @@ async def ask(
     caller: CallerOf,
     _: SearchLimit,
     question: Text = "",
-    folder_id: Text = "",
+    about: Text = "",
 ) -> Response:
-    scope = Scope(path_id(folder_id) if folder_id else None)
+    scope = chosen_scope(about)
     try:
         made = await ask_question(runtime, caller.user, question, scope)
     except Invalid as error:
-        return await _all(request, runtime, caller, question=question, error=error.message, status=400)
+        return await _all(
+            request, runtime, caller, question=question, scope=scope, error=error.message, status=400
+        )
     return see_other(request, f"/ask/{made.id}")
 
 
@@ -72,6 +74,7 @@ async def _all(
     caller: Caller,
     *,
     question: str = "",
+    scope: Scope = EVERYTHING,
     error: str = "",
     status: int = 200,
 ) -> Response:
@@ -79,13 +82,12 @@ async def _all(
     async with runtime.db.read() as tx:
         start = path_id(before) if before else None
         found = await questions.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
-        rows = await folders.of_user(tx, caller.user_id)
+        scopes = await scopes_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
     is_sent = model is not None and model.is_remote and variant_for(runtime, caller.user).model == model.name
-    top, *others = folder_choices(rows, None)
     view = AskPage(
         lines=tuple(question_line(one, now, zone) for one in found[:PAGE_SIZE]),
-        folders=(Choice(top.value, translate("Everything"), top.chosen), *others),
+        about=scopes.choices(scope),
         question=question,
         error=translate(error) if error else "",
         next_url=f"/ask?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",

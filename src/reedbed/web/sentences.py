@@ -78,7 +78,30 @@ WHOLE = (
     marked("The operator has turned hubs off (REEDBED_WEBSUB)."),
     marked("This server has no public address that a hub could call. Set REEDBED_BASE_URL to one."),
     marked("The hub refused."),
+    marked("The hub took the request and never confirmed it."),
     marked("The hub does not answer."),
+    # the model and what it writes
+    marked("No articles found from the last 24 hours"),
+    marked("There is nothing new since the last digest."),
+    marked("AI service is temporarily unavailable"),
+    marked("Failed to generate summary. Please try again later."),
+    marked("The question could not be answered. Ask again later."),
+    marked("There is nothing in this entry to summarise."),
+    marked("There is no model to read this entry."),
+    marked("The model answered nothing."),
+    marked("The model asks to slow down."),
+    marked("The model's answer could not be read."),
+    marked("The model's answer was not as asked for."),
+    # lists and mailboxes
+    marked("The list is being told."),
+    marked("The list was told and took it."),
+    marked("The list was told by mail."),
+    marked("The list wants a mail, and this server cannot send any."),
+    marked("The list offers no way to be told. What still comes is not shown."),
+    marked("The list wants you to open its page to leave. What still comes is not shown."),
+    marked("The list did not take it. What still comes is not shown."),
+    marked("A mail in it could not be read."),
+    marked("The mail server's answer could not be understood."),
 )
 SHAPES = (
     marked("Stopped after the first failure. The last one: %(why)s."),
@@ -95,7 +118,16 @@ SHAPES = (
     marked("The document was not complete within %(number)s seconds."),
     marked("The exchange with %(host)s failed."),
     marked("The feed is larger than %(size)s."),
+    marked("The folder could not be opened: %(said)s"),
+    marked("The hub answered %(number)s."),
+    marked("The hub redirects more than %(number)s times."),
     marked("The hub refused: %(said)s"),
+    marked("The mail server could not be reached: %(said)s"),
+    marked("The model answered with HTTP %(number)s."),
+    marked("The model could not be reached: %(kind)s."),
+    marked("The model did not answer within %(number)s s."),
+    marked("The model refuses the key (HTTP %(number)s)."),
+    marked("The model refuses the question (HTTP %(number)s)."),
     marked("The name %(host)s could not be found."),
     marked("The name %(host)s could not be looked up just now."),
     marked("The proxy answered %(number)s."),
@@ -114,6 +146,19 @@ SHAPES = (
     marked("%(host)s does not answer."),
     marked("%(host)s does not answer in proper HTTP."),
     marked("%(host)s refuses connections."),
+    # logging in with an account elsewhere
+    marked("Logging in with %(name)s did not work. Try again."),
+    marked("You were not logged in: %(name)s was told no."),
+    marked("%(name)s does not answer just now. Try again a little later, or log in with your password."),
+    marked(
+        "%(name)s does not vouch for an e-mail address of yours. "
+        "If you have an account here, log in to it and link the two in the settings."
+    ),
+    marked(
+        "The account with this address has no password. "
+        "Log in the way you did before, and link %(name)s in the settings."
+    ),
+    marked("This account of yours at %(name)s opens another account here. Unlink it there first."),
 )
 """The place `why` holds another of these sentences, with or without its full stop."""
 

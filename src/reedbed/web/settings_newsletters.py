@@ -29,6 +29,7 @@ from reedbed.store.mailboxes import Mailbox
 from reedbed.web.moments import ago
 from reedbed.web.newsletter_marks import confirm_view, verdict_words
 from reedbed.web.pages import see_other
+from reedbed.web.sentences import retell
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice, Toast
@@ -221,7 +222,7 @@ def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderLin
         url=f"/feed/{subscription_id}" if subscription_id else "",
         blocked=one.blocked_at is not None,
         left=one.left_at is not None,
-        leaving=translate(one.leaving) if one.leaving else "",
+        leaving=retell(one.leaving),
         leave_page=one.ways_out.page if one.left_at is not None else "",
     )
 
@@ -231,7 +232,7 @@ def _mailbox(one: Mailbox, now: Instant) -> MailboxLine:
     if one.last_checked_at is not None:
         facts.append(translate("Checked %(when)s.", when=ago(one.last_checked_at, now)))
     return MailboxLine(
-        one.id, f"{one.username}, {one.folder} ({one.host})", ". ".join(facts), one.last_error or ""
+        one.id, f"{one.username}, {one.folder} ({one.host})", ". ".join(facts), retell(one.last_error or "")
     )
 
 

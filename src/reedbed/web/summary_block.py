@@ -14,6 +14,7 @@ from reedbed.services.writers import variant_for_feed
 from reedbed.store import ai_state
 from reedbed.store.database import Tx
 from reedbed.web.moments import coming_moment
+from reedbed.web.sentences import retell
 from reedbed.web.speech import translate
 from reedbed.web.views.reading import Summary
 
@@ -46,7 +47,7 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
         by = translate("Built-in extract") if built_in else state.model
         return Summary("ready", text=state.summary.text, by=by, language=state.summary.language)
     if state.status == "failed" or why:
-        return Summary("unavailable", why=why or translate(state.error or ""))
+        return Summary("unavailable", why=why or retell(state.error or ""))
     return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 

@@ -1,5 +1,6 @@
 """The pages of newsletters, as forms without a script."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -83,6 +84,16 @@ async def test_a_confirmation_stands_in_front_until_it_is_done(signed_in: SignIn
     await reader.post(f"{SETTINGS}/confirmations/{waiting['entry_id']}/done")
     assert "waits for you to confirm" not in (await reader.get("/unread")).text
     assert (await reader.get("/api/v1/newsletters/confirmations")).json()["items"] == []
+
+
+async def test_who_gives_no_name_asks_for_a_confirmation_by_address(
+    signed_in: SignIn, runtime: Runtime
+) -> None:
+    reader = await signed_in()
+    raw = SAMPLES["confirmation"].raw
+    nameless = re.sub(rb"(?m)^From: .*\r$", b"From: join@lists.example.org\r", raw, count=1)
+    await receive(runtime, Delivery("imap", user_id=reader.user_id), nameless)
+    assert "<bdi>join@lists.example.org</bdi>" in (await reader.get("/unread")).text
 
 
 async def test_a_sender_is_blocked_and_unblocked(signed_in: SignIn, runtime: Runtime) -> None:

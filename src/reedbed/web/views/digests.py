@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reedbed.web.views.frame import Count, Moment
+from reedbed.web.views.frame import Choice, Count, Moment
 from reedbed.web.views.operator import Plot
 
 
@@ -39,6 +39,8 @@ class Source:
 class DigestPage:
     id: int
     title: str
+    about: str
+    """What it is told from; empty: everything."""
     facts: str
     """How many entries of how many feeds, in words."""
     status: str
@@ -54,6 +56,7 @@ class DigestLine:
     id: int
     url: str
     when: Moment
+    about: str
     facts: str
     status: str
     beginning: str = ""
@@ -62,6 +65,8 @@ class DigestLine:
 @dataclass(frozen=True, slots=True)
 class DigestsPage:
     lines: tuple[DigestLine, ...]
+    about: tuple[Choice, ...]
+    planned_about: tuple[Choice, ...]
     next_url: str = ""
     model: str = ""
     """The operator's model, if there is one."""

@@ -20,7 +20,7 @@ class QuestionLine:
 @dataclass(frozen=True, slots=True)
 class AskPage:
     lines: tuple[QuestionLine, ...]
-    folders: tuple[Choice, ...]
+    about: tuple[Choice, ...]
     question: str = ""
     error: str = ""
     next_url: str = ""
