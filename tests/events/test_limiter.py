@@ -109,3 +109,14 @@ async def test_without_redis_each_process_counts_for_itself(free_port: int) -> N
     assert await limiter.wait_for("login:a", allowance) == 0
     assert await limiter.wait_for("login:a", allowance) > 0
     await client.aclose()
+
+
+async def test_a_clock_set_back_locks_nobody_out() -> None:
+    now = 100_000.0
+    limiter = MemoryLimiter(lambda: now)
+    allowance = Allowance(3, 1)
+    assert await limiter.wait_for("requests:1", allowance) == 0
+
+    now -= 86_400
+
+    assert await limiter.wait_for("requests:1", allowance) == 0

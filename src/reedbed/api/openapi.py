@@ -4,12 +4,16 @@ Errors are added to the finished document: declared at each route they would cos
 hundreds of them at every start.
 """
 
+import asyncio
 from typing import Any
 
-from fastapi import FastAPI
+import orjson
+from fastapi import FastAPI, Response
 
 from reedbed.api.errors_out import ANSWERS, REFERENCES, error_schemas
 from reedbed.http.cookies import SESSION_COOKIE
+
+ADDRESS = "/api/v1/openapi.json"
 
 SCHEMES = {
     "token": {
@@ -36,6 +40,24 @@ def describe(app: FastAPI) -> None:
         return document
 
     app.openapi = described
+    document = _Document(app)
+    app.add_api_route(ADDRESS, document.answer, include_in_schema=False)
+
+
+class _Document:
+    """Written once, and not by the loop: it takes a second of CPU, for which nobody else should wait."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._writing: asyncio.Future[bytes] | None = None
+
+    async def answer(self) -> Response:
+        if self._writing is None:
+            self._writing = asyncio.ensure_future(asyncio.to_thread(self._write))
+        return Response(await asyncio.shield(self._writing), media_type="application/json")
+
+    def _write(self) -> bytes:
+        return orjson.dumps(self._app.openapi())
 
 
 def _complete(document: dict[str, Any]) -> None:

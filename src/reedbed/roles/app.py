@@ -5,12 +5,13 @@ start does not wait for the doors of programs, nor the other way round. Those wh
 at the log-in, get a part of each that is there sooner. `load` fetches what is still missing.
 """
 
-import asyncio
+import warnings
 from functools import cached_property
 from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.datastructures import State
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,8 +25,12 @@ from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handl
 from reedbed.http.metering import Metering
 from reedbed.http.packing import Packing
 from reedbed.http.tracing import Tracing
+from reedbed.roles.loading import load_beside
 from reedbed.services.runtime import Runtime
 from reedbed.services.tracing import NO_TRACER
+
+# FastAPI silences this warning around its calls, which fails where two threads put doors together at once.
+warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 # The framework's own telemetry would tell whole addresses and messages to whomever the environment names.
 UNSEEN: TelemetryConfig = {
@@ -80,7 +85,7 @@ class Application:
         app = FastAPI(
             title="Reedbed",
             version=__version__,
-            openapi_url="/api/v1/openapi.json",
+            openapi_url=None,
             docs_url=None,
             redoc_url=None,
             redirect_slashes=False,
@@ -116,7 +121,7 @@ class Application:
     async def _part(self, name: str) -> FastAPI:
         if name in self.__dict__:
             return self.__dict__[name]
-        return cast(FastAPI, await asyncio.to_thread(getattr, self, name))  # the loop stays free meanwhile
+        return await load_beside(lambda: cast(FastAPI, getattr(self, name)))
 
 
 def create_app(runtime: Runtime) -> Application:

@@ -13,6 +13,7 @@ import uvicorn
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
 from reedbed.roles.build import ended, running
+from reedbed.roles.loading import load_beside
 from reedbed.services.health import watch
 from reedbed.services.processes import live
 from reedbed.services.runtime import Runtime
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from reedbed.roles.app import Application
+
+    Work = Callable[..., Awaitable[None]]
 
 Role = Literal["serve", "web", "worker"]
 
@@ -38,6 +41,7 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         _listen(listener, settings)  # who comes while we start waits instead of being refused
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         stop = _stop_event()
+        at_work = asyncio.Event()
         tasks: list[Awaitable[None]] = []
         if listener is not None:
             application = _application(runtime)
@@ -45,13 +49,16 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
                 await application.load()
                 _listen(listener, settings)
             tasks.append(_serve_http(application, runtime, listener, stop))
-            tasks.append(_load_the_rest(application, stop))
+            tasks.append(_load_the_rest(application, stop, after=at_work))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
             tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
-        if role != "web":
-            tasks.append(_work_until(runtime, stop, after=FIRST_ANSWER_SECONDS if listener else 0))
+        if role == "web":
+            at_work.set()
+        else:
+            pause = FIRST_ANSWER_SECONDS if listener else 0
+            tasks.append(_work_until(runtime, stop, at_work, after=pause))
         for task in (live(runtime, role), watch(runtime)):
             stack.push_async_callback(ended, asyncio.create_task(task))
         _keep_what_is_loaded()
@@ -118,28 +125,47 @@ async def _serve_http(
         timeout_graceful_shutdown=GRACE_SECONDS - 2,
         timeout_keep_alive=30,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config, runtime, stop)
     # `serve` would take the signals for itself: one event stops web and worker together.
-    serving = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage]
-    await stop.wait()
-    runtime.bus.deliver(Hint("stopping"))  # open streams end themselves, else they would use up the grace
-    server.should_exit = True
-    await serving
+    await server._serve([listener])  # pyright: ignore[reportPrivateUsage]
 
 
-async def _load_the_rest(application: "Application", stop: asyncio.Event) -> None:
-    """Whoever asks first is answered first; what they did not ask for is loaded after."""
-    await _pause(stop, FIRST_ANSWER_SECONDS)
+class _Server(uvicorn.Server):
+    """Ends with an event. The original looks every tenth of a second whether it should, and would look no
+    more where the clock that sleep goes by was set back."""
+
+    def __init__(self, config: uvicorn.Config, runtime: Runtime, stop: asyncio.Event) -> None:
+        super().__init__(config)
+        self._runtime = runtime
+        self._stop = stop
+
+    async def main_loop(self) -> None:
+        ticking = asyncio.create_task(super().main_loop())
+        await self._stop.wait()
+        await ended(ticking)
+        # Open streams end themselves, else they would use up the grace.
+        self._runtime.bus.deliver(Hint("stopping"))
+
+
+async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
+    """Whoever asks first is answered first; what nobody asked for is loaded when the worker is at work."""
+    await after.wait()
     if not stop.is_set():
         await application.load()
         _keep_what_is_loaded()
 
 
-async def _work_until(runtime: Runtime, stop: asyncio.Event, *, after: float) -> None:
+async def _work_until(runtime: Runtime, stop: asyncio.Event, at_work: asyncio.Event, *, after: float) -> None:
     await _pause(stop, after)
+    work = await load_beside(_load_worker)
+    at_work.set()
+    await work(runtime, stop, grace=GRACE_SECONDS - 2)
+
+
+def _load_worker() -> "Work":
     from reedbed.worker import work
 
-    await work(runtime, stop, grace=GRACE_SECONDS - 2)
+    return work
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:
