@@ -3,6 +3,7 @@
 Each field is documented in `docs/settings.md`; a test fails for one that is not.
 """
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -102,7 +103,7 @@ class Settings(BaseSettings):
     smtp_from: str = ""
 
     # newsletters in
-    mail_domain: str = Field("", pattern=r"^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?$")
+    mail_domain: str = ""
     mail_host: str = "0.0.0.0"  # noqa: S104  nobody listens before a port is set
     mail_port: int = Field(0, ge=0, le=65535)
     mail_protocol: Literal["smtp", "lmtp"] = "smtp"
@@ -134,7 +135,7 @@ class Settings(BaseSettings):
     ai_failure_threshold: int = Field(5, ge=1)
     ai_recovery_timeout_seconds: int = Field(300, ge=1)
     ai_half_open_max_requests: int = Field(3, ge=1)
-    summary_language: str = Field("", pattern=r"^(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?$")
+    summary_language: str = ""
 
     # framing
     deframer_items: int = Field(50, ge=1, le=500)
@@ -214,6 +215,27 @@ class Settings(BaseSettings):
             raise ValueError(f"must start with http:// or https://, or be one of {', '.join(presets)}")
         return value
 
+    @field_validator("mail_domain")
+    @classmethod
+    def _domain_name(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*", value):
+            raise ValueError("must be the name of a domain alone, such as in.example.org")
+        return value
+
+    @field_validator("mail_ses_topics")
+    @classmethod
+    def _topic_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch(r"arn:aws[\w-]*:sns:[\w-]+:\d+:[\w.-]+", topic) for topic in value):
+            raise ValueError("must be ARNs of topics, such as arn:aws:sns:eu-west-1:123456789012:mail")
+        return value
+
+    @field_validator("summary_language")
+    @classmethod
+    def _language_code(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", value):
+            raise ValueError("must be the code of a language, such as en or pt-BR")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _known_engine(cls, value: str) -> str:
@@ -280,6 +302,16 @@ class Settings(BaseSettings):
             raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
         if self.fetch_max_backoff < self.fetch_interval:
             raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
+        return self
+
+    @model_validator(mode="after")
+    def _budgets_in_money_bite(self) -> Self:
+        for name in ("daily_cost", "monthly_cost", "user_daily_cost"):
+            if getattr(self, f"ai_{name}") is not None and not (self.ai_price_input or self.ai_price_output):
+                raise ValueError(
+                    f"REEDBED_AI_{name.upper()} needs REEDBED_AI_PRICE_INPUT and REEDBED_AI_PRICE_OUTPUT: "
+                    "without prices nothing costs anything, and the limit would never be reached"
+                )
         return self
 
     @property

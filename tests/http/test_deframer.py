@@ -119,7 +119,8 @@ async def test_unknown_disabled_unbuilt_and_malformed_addresses(
     assert (await status("https://nowhere.example/a", "/api/item"))[0] == 404
     assert (await status("nowhere.example", "/api/site", "root"))[0] == 404
     for malformed in ("", "https://a.example/", "a b"):
-        assert (await status(malformed, "/api/site", "root"))[0] == 400
+        refused = await stranger.get("/api/site", params={"root": malformed})
+        assert (refused.status_code, refused.json()["error"]["details"]["field"]) == (400, "root")
     for score in ("-1", "1.1", "x", "nan"):
         answer = await stranger.get("/rss", params={"url": site.feed_url(), "max_score": score})
         assert answer.status_code == 400, score

@@ -197,11 +197,11 @@ def check_prompt(text: str | None) -> str | None:
     return tidy or None
 
 
-def check_root_domain(text: str) -> str:
+def check_root_domain(text: str, *, field: str = "root_domain") -> str:
     """A host name as people write it: without scheme, path or port."""
     tidy = text.strip().lower().rstrip(".")
     if not _HOST.fullmatch(tidy):
-        raise Invalid("A root domain is a name such as example.org.", field="root_domain")
+        raise Invalid("A root domain is a name such as example.org.", field=field)
     return tidy
 
 

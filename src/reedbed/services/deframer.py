@@ -74,7 +74,7 @@ async def read_site(
     runtime: Runtime, root: str, max_score: float | None = None
 ) -> list[tuple[FramedFeed, FramedItem]]:
     """The newest items of all feeds of a site, each feed in its turn, each address once."""
-    domain, most = check_root_domain(root), runtime.framing.items
+    domain, most = check_root_domain(root, field="root"), runtime.framing.items
     limit = thousandths(max_score) if max_score else None
     queues: list[list[tuple[str, tuple[FramedFeed, FramedItem]]]] = []
     async with runtime.db.read() as tx:

@@ -1,0 +1,49 @@
+"""A wrong setting stops the start with a sentence that says what to write instead."""
+
+from pathlib import Path
+
+import pytest
+
+from reedbed.domain.errors import CannotStart
+from reedbed.settings import load
+
+PRICES = {"ai_price_input": 0.5, "ai_price_output": 1.5}
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no .env
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mail_domain": "https://in.example.org"}, "the name of a domain alone, such as in.example.org"),
+        ({"mail_ses_topics": "mails"}, "such as arn:aws:sns:eu-west-1:123456789012:mail"),
+        ({"summary_language": "German"}, "the code of a language, such as en or pt-BR"),
+        ({"ai_daily_cost": 5}, "REEDBED_AI_DAILY_COST needs REEDBED_AI_PRICE_INPUT"),
+        ({"ai_monthly_cost": 5}, "REEDBED_AI_MONTHLY_COST needs REEDBED_AI_PRICE_INPUT"),
+        ({"ai_user_daily_cost": 0}, "REEDBED_AI_USER_DAILY_COST needs REEDBED_AI_PRICE_INPUT"),
+        ({"ai_provider": "openai"}, "needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL"),
+        ({"mail_webhook_token": "short"}, "at least 20 characters"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_wrong_setting_is_explained(given: dict[str, object], said: str) -> None:
+    with pytest.raises(CannotStart) as stopped:
+        load(given)
+    assert said in str(stopped.value)
+    assert "pattern" not in str(stopped.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ai_daily_cost": 5, **PRICES},
+        {"mail_domain": "in.example.org", "summary_language": "pt-BR"},
+        {"mail_ses_topics": "arn:aws:sns:eu-west-1:123456789012:mail, arn:aws-cn:sns:cn-north-1:1:news.fifo"},
+    ],
+    ids=["cost", "mail", "topics"],
+)
+def test_a_right_one_is_taken(given: dict[str, object]) -> None:
+    assert load(given)
