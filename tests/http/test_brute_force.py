@@ -86,6 +86,18 @@ async def test_a_reader_app_that_guesses_is_told_to_stop(door: Client) -> None:
     assert 200 not in tries
 
 
+async def test_an_app_that_guesses_keys_is_told_so_before_it_is_told_to_stop(door: Client) -> None:
+    """A wrong key is a good answer in Fever's protocol; only a flood of them is none."""
+    answers = [
+        await door.post("/fever/?api", data={"api_key": f"{number:032x}"}, headers=from_("203.0.113.7"))
+        for number in range(90)
+    ]
+    assert {answer.status_code for answer in answers[:40]} == {200}
+    assert [answer.status_code for answer in answers].count(429) > 20
+    assert all(answer.json() == {"api_version": 3, "auth": 0} for answer in answers)
+    assert int(answers[-1].headers["Retry-After"]) > 0
+
+
 async def test_guessing_keys_opens_nothing_and_does_not_lock_the_owner_out(door: Client) -> None:
     secret = await _app_password(door)
     key = md5(f"{OWNER}:{secret}".encode(), usedforsecurity=False).hexdigest()

@@ -46,7 +46,7 @@ async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None)
 
 
 async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Caller | None:
-    """Fever has no word for "too many": whoever knocks too often stays a stranger."""
+    """Fever's word for a wrong key is a good answer, so that a phone with an old one may ask for a while."""
     hashed = token_hash(f"fever {api_key.strip().lower()}")
     caller = runtime.callers.get(hashed)
     if caller is not None:
@@ -55,9 +55,11 @@ async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Cal
     try:
         caller = await fever_login(runtime, api_key, ip=ip)
     except TooMany:
+        caller = None
+    if caller is None:
+        await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
         return None
-    if caller is not None:
-        runtime.callers.remember(hashed, caller, age)
+    runtime.callers.remember(hashed, caller, age)
     return caller
 
 

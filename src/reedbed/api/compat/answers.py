@@ -30,8 +30,8 @@ def ok() -> Response:
     return text("OK")
 
 
-def json(content: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(content), status, None, "application/json; charset=utf-8")
+def json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content), status, headers, "application/json; charset=utf-8")
 
 
 def open_to_all(response: Response) -> Response:

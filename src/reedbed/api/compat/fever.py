@@ -11,7 +11,7 @@ from reedbed.api.compat.fever_marks import apply_marks
 from reedbed.api.compat.greader_items import read_contents
 from reedbed.api.compat.params import Params, read_params
 from reedbed.domain.entries import StreamQuery
-from reedbed.domain.errors import NotFound, ReedbedError
+from reedbed.domain.errors import NotFound, ReedbedError, TooMany
 from reedbed.domain.reader_ids import LARGEST_ID
 from reedbed.domain.reader_labels import labels_of
 from reedbed.domain.times import SECOND
@@ -28,6 +28,7 @@ router = APIRouter(include_in_schema=False)
 METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
 VERSION = 3
 PAGE = 50
+STRANGER = {"api_version": VERSION, "auth": 0}
 
 
 @router.api_route("/fever", methods=METHODS)
@@ -42,6 +43,8 @@ async def fever(request: Request, runtime: RuntimeOf, rest: str = "") -> Respons
         raise NotFound("There is nothing at this address.")
     try:
         answer = ok() if request.method == "OPTIONS" else await _answer(request, runtime)
+    except TooMany as error:
+        answer = json(STRANGER, status_of(error), headers_of(error))
     except ReedbedError as error:
         answer = text(error.message, status_of(error), headers_of(error))
     return open_to_all(answer)
@@ -52,7 +55,7 @@ async def _answer(request: Request, runtime: Runtime) -> Response:
     key = params.one("api_key")
     caller = await by_fever_key(runtime, key, ip=client_ip(request)) if key else None
     if caller is None:
-        return json({"api_version": VERSION, "auth": 0})
+        return json(STRANGER)
     call = Call(request, runtime, caller, params)
     changed = await apply_marks(call)
     async with runtime.db.read() as tx:
