@@ -1,6 +1,8 @@
 """Permanent redirects: believed after three sightings, and a merge that loses nobody's marks."""
 
+from reedbed.domain.article_selectors import ArticleSelectors
 from reedbed.domain.times import HOUR
+from reedbed.store import article_selectors, feed_merge
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -105,6 +107,16 @@ async def test_a_merged_feed_goes_on_without_doubling(site: FeedSite, crawl: Cra
     assert (report.feed_id, report.new) == (new, 1)
     assert await crawl.titles(new) == ["Same", "Next"]
     assert await crawl.column("SELECT unread FROM subscriptions ORDER BY id") == [2, 2]
+
+
+async def test_a_merged_feed_takes_its_selectors_along(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One", feed="old")
+    site.publish("One", feed="new")
+    old, new = await crawl.follow(site.feed_url("old")), await crawl.follow(site.feed_url("new"))
+    async with crawl.runtime.db.write() as tx:
+        await article_selectors.put(tx, old, ArticleSelectors(("article",)), 1)
+        await feed_merge.merge(tx, old, new)
+        assert await article_selectors.of_feed(tx, new) == ArticleSelectors(("article",))
 
 
 async def test_a_private_feed_never_joins_a_shared_one(site: FeedSite, crawl: Crawl) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.article_selectors import ArticleSelectors
@@ -21,6 +21,16 @@ _PUT = Statement(
         set_={name: _written.excluded[name] for name in ("kept", "dropped", "changed_at")},
     ),
     columns=["feed_id", "kept", "dropped", "changed_at"],
+)
+_CARRY_OVER = Statement(
+    insert(article_selectors)
+    .from_select(
+        ["feed_id", "kept", "dropped", "changed_at"],
+        select(bindparam("new", type_=BigInteger), *_CHOICE, article_selectors.c.changed_at).where(
+            article_selectors.c.feed_id == bindparam("old")
+        ),
+    )
+    .on_conflict_do_nothing()
 )
 _STANDING = Statement(
     select(*_CHOICE, entry_bodies.c.full_attempted_at, func.coalesce(article_selectors.c.changed_at, 0))
@@ -60,6 +70,11 @@ async def of_feed(tx: Tx, feed_id: int) -> ArticleSelectors:
 async def put(tx: Tx, feed_id: int, selectors: ArticleSelectors, now: Instant) -> None:
     kept, dropped = "\n".join(selectors.keep), "\n".join(selectors.drop)
     await tx.run(_PUT, {"feed_id": feed_id, "kept": kept, "dropped": dropped, "changed_at": now})
+
+
+async def carry_over(tx: Tx, old: int, new: int) -> None:
+    """One feed becomes part of another; what that one has stays."""
+    await tx.run(_CARRY_OVER, {"old": old, "new": new})
 
 
 async def standing(tx: Tx, entry_id: int) -> Standing:

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.store import former_addresses, framing, removed
+from reedbed.store import article_selectors, former_addresses, framing, removed
 from reedbed.store.alive import alive, follows, lock_feed, lock_followers
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger, smaller
@@ -220,6 +220,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     await tx.run(_MOVE_STORY_ENTRIES, pair)
     await _move_followers(tx, old, new, twins)
     await framing.carry_over(tx, old, new)
+    await article_selectors.carry_over(tx, old, new)
     await former_addresses.carry_over(tx, old, new)
     await tx.run(_RECOUNT, pair)
     await tx.run(_REMEMBER, pair)
