@@ -80,6 +80,8 @@ async def test_a_feed_is_named_by_number_by_address_and_doubly(shelf: Shelf) -> 
     number, address = shelf.feeds["news"], shelf.site.feed_url("news")
     for name in (f"feed/{number}", f"feed/{address}", f"feed/feed/{number}", f"feed/feed/{address}"):
         assert len(await app.ids(s=name)) == 3
+        assert len((await app.read(f"stream/contents/{name}/"))["items"]) == 3
+    assert len((await app.read("stream/contents/user/-/label/News/"))["items"]) == 3
     assert len(await app.ids(s=f"feed/{number}", xt=READ)) == 3
     assert len(await app.ids(xt=f"feed/{number}")) == 2
     assert len(await app.ids(it=f"feed/{number}")) == 3

@@ -102,12 +102,14 @@ def _feed_target(feed_id: int, title: str = "") -> Target:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Proxies and apps disagree about how often a name is escaped."""
+    """Proxies and apps disagree about how often a name is escaped, and add a slash."""
     yield text
     if "%" in text:
         yield unquote(text)
     if "+" in text:
         yield unquote(text.replace("+", " "))
+    if text.endswith("/"):
+        yield from _readings(text.rstrip("/"))
 
 
 @dataclass(frozen=True, slots=True)
