@@ -7,7 +7,7 @@ import pytest
 
 from reedbed.ai.mock import MockModel
 from reedbed.domain.breaker import Breaker
-from reedbed.domain.budget import Usage
+from reedbed.domain.budget import Budget, Usage
 from reedbed.roles.app import Application
 from reedbed.services.digests import JOB_KIND
 from reedbed.services.job_kinds import HANDLERS
@@ -60,6 +60,13 @@ async def test_a_model_that_is_left_alone_is_503(app: Application, reader: Clien
     answer = await reader.post("/api/v1/digests")
     assert answer.status_code == 503
     assert answer.json()["error"]["message"] == "AI service is temporarily unavailable"
+
+
+async def test_a_budget_that_is_used_up_is_503(app: Application, reader: Client, desk: Desk) -> None:
+    await desk.entry()
+    budget = Budget(user_daily_tokens=0)
+    app.state.runtime = replace(desk.runtime, ai=AiPolicy(model=MockModel(), budget=budget))
+    assert (await reader.post("/api/v1/digests")).status_code == 503
 
 
 async def test_a_daily_digest_can_be_planned_and_ended(reader: Client, desk: Desk) -> None:

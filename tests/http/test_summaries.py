@@ -1,11 +1,17 @@
 """The doors of summaries: the API and the block above an article."""
 
+from dataclasses import replace
+
 import pytest
 
+from reedbed.ai.mock import MockModel
 from reedbed.domain.accounts import User
-from reedbed.services.runtime import Runtime
+from reedbed.domain.breaker import Breaker
+from reedbed.domain.budget import Budget
+from reedbed.roles.app import Application
+from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.services.search_upkeep import mend_search
-from reedbed.store import users
+from reedbed.store import ai_state, users
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.services.writing import STORY, Desk, new_desk
@@ -99,6 +105,37 @@ async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, d
     block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert "Summary unavailable" in block and "Try again" in block
     assert "There is nothing in this entry to summarise." in block
+
+
+@pytest.mark.parametrize(
+    ("budget", "breaker", "said"),
+    [
+        (Budget(), Breaker(), "paused by the operator"),
+        (Budget(daily_tokens=0), Breaker(), "the budget for the model is used up"),
+        (Budget(user_daily_cost=0), Breaker(), "the budget for the model is used up"),
+        (Budget(), Breaker("OPEN", failures=5, last_failure_at=1), "The model stopped answering"),
+    ],
+    ids=["paused", "spent", "spent by the user", "left alone"],
+)
+async def test_one_that_waits_for_a_model_nobody_asks_says_why(
+    app: Application,
+    by_cookie: SignIn,
+    desk: Desk,
+    budget: Budget,
+    breaker: Breaker,
+    said: str,
+) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry()
+    runtime = replace(desk.runtime, ai=AiPolicy(model=MockModel(), budget=budget))
+    app.state.runtime = runtime
+    since = breaker.last_failure_at and runtime.now()
+    async with runtime.db.write() as tx:
+        await ai_state.lock(tx, ["mock"])
+        await ai_state.write(tx, "mock", replace(breaker, last_failure_at=since))
+        await ai_state.set_paused(tx, runtime.now(), paused="by the operator" in said)
+    block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
+    assert said in block and "Reading is not affected" in block
 
 
 async def test_without_a_script_the_address_leads_to_the_article(by_cookie: SignIn, desk: Desk) -> None:

@@ -34,6 +34,7 @@ def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
     "name",
     [
         "ai/openai",
+        "services/ai_worker",
         "services/newsletter_senders",
         "services/sign_in",
         "services/summary_work",
@@ -69,6 +70,10 @@ def test_what_a_model_a_list_a_hub_or_a_provider_did_can_be_told(name: str) -> N
         (
             "The model refuses the key (HTTP 401).",
             "Das Modell nimmt den Schlüssel nicht an (HTTP 401).",
+        ),
+        (
+            "The budget is used up (your daily cost).",
+            "Das Budget ist aufgebraucht (deine Kosten am Tag).",
         ),
         ("The hub answered 404.", "Der Hub antwortete mit 404."),
         (

@@ -92,6 +92,11 @@ def is_spent(budget: Budget, spent: Spent) -> bool:
     return any(limit is not None and used >= limit for used, limit in limits)
 
 
+def is_spent_for_user(budget: Budget, spent: Spent) -> bool:
+    """Nothing at all can be asked any more by the one whose share of it this is."""
+    return refusal(budget, spent, Usage(calls=1, tokens_in=1, cost=1)) is not None
+
+
 def day_start(now: Instant) -> Instant:
     return now - now % DAY
 

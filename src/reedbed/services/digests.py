@@ -10,7 +10,7 @@ from reedbed.ai.answers import DigestText as CitedDigest
 from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
-from reedbed.domain.budget import is_spent
+from reedbed.domain.budget import is_spent_for_user
 from reedbed.domain.cited import Scope, Sentence, sources_of
 from reedbed.domain.digests import (
     FAILED,
@@ -61,7 +61,7 @@ async def ask_digest(
     if not await find_entries(runtime, user.id, scope, since):
         raise NotFound(NO_ENTRIES if last is None else NOTHING_NEW)
     if variant.model != EXTRACT:
-        await _check_model(runtime)
+        await _check_model(runtime, user.id)
     async with runtime.db.write() as tx:
         digest_id = await digests.add(
             tx, user.id, scope, model=variant.model, language=variant.language, since=since, now=now
@@ -108,13 +108,13 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"digest_id": digest.id})
 
 
-async def _check_model(runtime: Runtime) -> None:
+async def _check_model(runtime: Runtime, user_id: int) -> None:
     model, now = runtime.ai.model, runtime.now()
     assert model is not None
     async with runtime.db.read() as tx:
         breaker = await ai_state.breaker_of(tx, model.name)
-        closed = await ai_state.is_paused(tx) or is_spent(
-            runtime.ai.budget, await ai_state.spent(tx, None, now)
+        closed = await ai_state.is_paused(tx) or is_spent_for_user(
+            runtime.ai.budget, await ai_state.spent(tx, user_id, now)
         )
     left_alone = shown_state(breaker, runtime.ai.breaker, now) == "OPEN" and runtime.ai.fallback is None
     if closed or left_alone:

@@ -92,6 +92,15 @@ WHOLE = (
     marked("The model asks to slow down."),
     marked("The model's answer could not be read."),
     marked("The model's answer was not as asked for."),
+    marked("The worker stopped in the middle of it."),
+    marked("This text could not be worked on."),
+    # budgets
+    marked("daily tokens"),
+    marked("daily cost"),
+    marked("monthly tokens"),
+    marked("monthly cost"),
+    marked("your daily tokens"),
+    marked("your daily cost"),
     # lists and mailboxes
     marked("The list is being told."),
     marked("The list was told and took it."),
@@ -114,6 +123,7 @@ SHAPES = (
     marked("Port %(number)s is not used for web pages and is not contacted."),
     marked("The address redirects more than %(number)s times."),
     marked("The answer could not be unpacked. %(why)s"),
+    marked("The budget is used up (%(why)s)."),
     marked("The certificate of %(host)s is not valid: %(why)s."),
     marked("The document was not complete within %(number)s seconds."),
     marked("The exchange with %(host)s failed."),

@@ -41,6 +41,6 @@ async def _block(
 ) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
     async with runtime.db.read() as tx:
-        why = await why_waiting(tx, runtime, state, zone_of(request))
+        why = await why_waiting(tx, runtime, caller.user_id, state, zone_of(request))
     answer = SummaryAnswer(entry_id, summary_view(state, why=why))
     return await page(request, "reading/summary.html", None, article=answer)

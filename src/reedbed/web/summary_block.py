@@ -6,6 +6,7 @@ from fastapi import Request
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.breaker import shown_state
+from reedbed.domain.budget import is_spent_for_user
 from reedbed.domain.entries import Entry
 from reedbed.domain.summaries import EXTRACT, SummaryState
 from reedbed.services.runtime import Runtime
@@ -51,12 +52,14 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
     return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 
-async def why_waiting(tx: Tx, runtime: Runtime, state: SummaryState, zone: tzinfo) -> str:
+async def why_waiting(tx: Tx, runtime: Runtime, user_id: int, state: SummaryState, zone: tzinfo) -> str:
     """For a summary that waits for a model nobody asks at the moment."""
     if state.status != "pending" or state.model == EXTRACT:
         return ""
     if await ai_state.is_paused(tx):
         return translate("Summaries are paused by the operator. Reading is not affected.")
+    if is_spent_for_user(runtime.ai.budget, await ai_state.spent(tx, user_id, runtime.now())):
+        return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")
     breaker, policy, now = await ai_state.breaker_of(tx, state.model), runtime.ai.breaker, runtime.now()
     if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
         return ""
