@@ -81,6 +81,8 @@ def route_images(html: str, through: Callable[[str], str], *, everything: bool) 
 
 def route_mail_images(html: str, through: Callable[[str], str]) -> str:
     """Give the pictures that came inside a mail another address; `through` gets the name of each."""
+    if MAIL_PATH not in html:
+        return html
     return _MAIL_SRC.sub(lambda found: f' src="{escape(through(found[1]))}"', html)
 
 
