@@ -31,7 +31,7 @@ from reedbed.store.search.parts import Part, Words
 from reedbed.store.search.places import Hit, Span
 from reedbed.store.statements import Statement
 
-MERGE_PAGES = 32
+MERGE_PAGES = 16
 """A few milliseconds of the one writer, and where words are common no more than 25."""
 FEW_DEAD = 20_000
 _DRIFT = 3_600
