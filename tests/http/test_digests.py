@@ -13,7 +13,7 @@ from reedbed.services.digests import JOB_KIND
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
-from reedbed.store import ai_state
+from reedbed.store import ai_state, summaries
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.services.writing import STORY, Desk, new_desk
@@ -214,6 +214,21 @@ async def test_the_operator_sees_and_steers_the_model(signed_in: SignIn, desk: D
     await desk.write()
     again = await operator.post("/api/v1/admin/ai/reprocess", json={"content_hash": line["content_hash"]})
     assert again.json() == {"ok": True, "forgotten": True}
+
+
+async def test_the_operator_sees_why_texts_were_given_up(by_cookie: SignIn, desk: Desk) -> None:
+    operator = await by_cookie("owner@example.org", role="owner")
+    assert "Given up</h2>" not in (await operator.get("/admin/ai")).text
+    async with desk.runtime.db.write() as tx:
+        for number, why in enumerate(("It <b>broke</b>.", "It <b>broke</b>.", "")):
+            await summaries.note_failure(tx, f"key-{number}", str(number) * 64, why, desk.runtime.now())
+    listed = (await operator.get("/api/v1/admin/ai/failures")).json()["items"]
+    assert [one["last_error"] for one in listed] == ["", "It <b>broke</b>.", "It <b>broke</b>."]
+    shown = (await operator.get("/admin/ai")).text
+    assert "It &lt;b&gt;broke&lt;/b&gt;." in shown and "2 texts" in shown and "For no known reason." in shown
+    forget = {"content_hash": listed[0]["content_hash"]}
+    await operator.post("/api/v1/admin/ai/reprocess", json=forget, headers=FORM)
+    assert len((await operator.get("/api/v1/admin/ai/failures")).json()["items"]) == 2
 
 
 async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Desk) -> None:

@@ -11,7 +11,7 @@ from reedbed.domain.times import Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.http.json import json_response, moment
 from reedbed.services.ai_admin import AiStatus, ai_status, reprocess, retry_all, set_paused
-from reedbed.store import summary_queue
+from reedbed.store import summaries, summary_queue
 from reedbed.store.summary_queue import Line
 
 router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
@@ -78,6 +78,17 @@ class LineList(BaseModel):
     next_cursor: str | None
 
 
+class FailureOut(BaseModel):
+    content_hash: str
+    last_error: str | None
+    failed_at: str
+
+
+class FailureList(BaseModel):
+    items: list[FailureOut]
+    next_cursor: str | None
+
+
 @router.get("", summary="Queue, breaker, cost and budgets", responses={200: {"model": AiOut}})
 async def status(runtime: RuntimeOf, caller: AdminOf) -> Response:
     return json_response(_status(await ai_status(runtime)))
@@ -88,6 +99,19 @@ async def queue(runtime: RuntimeOf, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
         found = await summary_queue.lines(tx, most=MOST_LINES)
     return json_response({"items": [_line(one) for one in found], "next_cursor": None})
+
+
+@router.get(
+    "/failures",
+    summary="Texts that were given up, newest first",
+    description="`POST …/reprocess` with the hash of one has it written when somebody opens it next.",
+    responses={200: {"model": FailureList}},
+)
+async def failures(runtime: RuntimeOf, caller: AdminOf) -> Response:
+    async with runtime.db.read() as tx:
+        found = await summaries.newest_failures(tx, most=MOST_LINES)
+    items = [{**asdict(one), "failed_at": moment(one.failed_at)} for one in found]
+    return json_response({"items": items, "next_cursor": None})
 
 
 @router.put("/paused", summary="Stop asking the model, or go on", responses={200: {"model": AiOut}})

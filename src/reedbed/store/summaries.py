@@ -52,6 +52,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A text that was given up."""
+
+    content_hash: str
+    last_error: str | None
+    failed_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Made:
     key: str
     content_hash: str
@@ -169,6 +178,11 @@ _FORGIVE_CONTENT = Statement(
 _orphaned = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
 _SWEEP = Statement(delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_orphaned))
 _FAILURES = Statement(select(func.count()).select_from(summary_failures))
+_NEWEST_FAILURES = Statement(
+    select(summary_failures.c.content_hash, summary_failures.c.last_error, summary_failures.c.failed_at)
+    .order_by(summary_failures.c.id.desc())
+    .limit(bindparam("most"))
+)
 
 
 async def attached(tx: Tx, entry_id: int, variant: Variant) -> Attachment | None:
@@ -252,6 +266,10 @@ async def forgive_content(tx: Tx, content_hash: str) -> int:
 
 async def count_failures(tx: Tx) -> int:
     return await tx.value(_FAILURES)
+
+
+async def newest_failures(tx: Tx, *, most: int) -> list[Failure]:
+    return [Failure(*row) for row in await tx.all(_NEWEST_FAILURES, {"most": most})]
 
 
 async def sweep(tx: Tx, before: Instant) -> int:

@@ -1,5 +1,9 @@
 """The operator's view of the model: its state, its queue, what it costs, and the switches."""
 
+from collections import Counter
+from collections.abc import Sequence
+from datetime import tzinfo
+
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.budget import MILLIONTHS
@@ -7,23 +11,28 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.services.ai_admin import DAYS_SHOWN, AiStatus, ai_status, retry_all, set_paused
+from reedbed.store.summaries import Failure, newest_failures
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
+from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
-from reedbed.web.views.digests import AiPage
+from reedbed.web.views.digests import AiPage, GivenUp
 from reedbed.web.views.frame import Count, Toast
 from reedbed.web.views.operator import Bar, Plot
 
 router = APIRouter(include_in_schema=False)
 
 WIDE, HIGH = 100, 40
+MOST_FAILURES = 200
 
 
 @router.get("/admin/ai")
 async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
     found, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
     failed_at = found.breaker.last_failure_at
+    async with runtime.db.read() as tx:
+        failures = await newest_failures(tx, most=MOST_FAILURES)
     view = AiPage(
         model=translate("Built-in extract") if found.model == EXTRACT else found.model,
         state=found.state,
@@ -34,6 +43,7 @@ async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respons
         cooling=Count(found.queue.cooling),
         failures=Count(found.failures),
         plots=(_tokens(found, now), _cost(found, now)),
+        given_up=_given_up(failures, now, zone),
     )
     return await app_page(request, runtime, caller, "operator/ai.html", view)
 
@@ -55,6 +65,22 @@ async def retry(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respon
     waiting = await retry_all(runtime)
     words = ngettext("%(num)s summary waits", "%(num)s summaries wait", waiting)
     return see_other(request, "/admin/ai", toast=Toast(words))
+
+
+def _given_up(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[GivenUp, ...]:
+    """The most frequent reason first."""
+    newest = {one.last_error or "": one.failed_at for one in reversed(failures)}
+    return tuple(
+        GivenUp(
+            retell(why) or translate("For no known reason."),
+            translate(
+                "%(texts)s, the last %(when)s",
+                texts=ngettext("%(num)s text", "%(num)s texts", number),
+                when=full_moment(newest[why], now, zone).words,
+            ),
+        )
+        for why, number in Counter(one.last_error or "" for one in failures).most_common()
+    )
 
 
 def _tokens(found: AiStatus, now: Instant) -> Plot:

@@ -81,6 +81,15 @@ class DigestsPage:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Texts that were given up for one reason."""
+
+    why: str
+    facts: str
+    """How many, and when the last one, in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class AiPage:
     model: str
     state: str
@@ -93,6 +102,8 @@ class AiPage:
     cooling: Count
     failures: Count
     plots: tuple[Plot, ...]
+    given_up: tuple[GivenUp, ...] = ()
+    """The newest, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
