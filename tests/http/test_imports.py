@@ -111,6 +111,20 @@ async def test_what_was_not_written_whole_is_said_to_be_so(signed_in: SignIn, cr
     assert "Bring it in again" in failed["error"]
 
 
+async def test_only_so_many_wait_at_once(signed_in: SignIn, by_cookie: SignIn, crawl: Crawl) -> None:
+    reader, other = await signed_in("a@example.org"), await signed_in("b@example.org")
+    answers = [(await reader.post("/api/v1/import", content=STARRED)).status_code for _ in range(4)]
+    assert answers == [202, 202, 202, 409]
+    assert (await other.post("/api/v1/import", content=STARRED)).status_code == 202
+    page = await by_cookie("a@example.org")
+    page.headers.update(OWN_PAGE)
+    refused = await page.post("/import", files={"file": ("starred.json", STARRED)})
+    assert refused.status_code == 409
+    assert "under way" in refused.text
+    await work(crawl)
+    assert (await reader.post("/api/v1/import", content=STARRED)).status_code == 202
+
+
 async def test_an_import_is_its_owner_s_alone(signed_in: SignIn, by_cookie: SignIn) -> None:
     reader, other = await signed_in("a@example.org"), await signed_in("b@example.org")
     begun = (await reader.post("/api/v1/import", content=STARRED)).json()

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.libraries import ForeignFeed, Library, LibraryReport
 from reedbed.domain.opml import ImportProblem
 from reedbed.domain.times import HOUR
@@ -26,6 +26,8 @@ from reedbed.store import job_pieces, jobs
 from reedbed.store.jobs import Job
 
 JOB_KIND = "import"
+MOST_AT_ONCE = 3
+"""Of one user: what waits takes room in the database."""
 MOST_PROBLEMS = 500
 """Kept of those that a report names; the rest is counted."""
 NO_SUCH_IMPORT = "There is no such import."
@@ -84,6 +86,8 @@ async def _announced(runtime: Runtime, user_id: int) -> int:
     """A job that no worker takes while its pieces are being written, unless that was broken off."""
     now = runtime.now()
     async with runtime.db.write() as tx:
+        if await jobs.how_many_open(tx, user_id, JOB_KIND) >= MOST_AT_ONCE:
+            raise Conflict("Several of your imports are under way. Wait until one of them has ended.")
         return await jobs.add(tx, JOB_KIND, {}, now=now, user_id=user_id, run_at=now + HOUR)
 
 

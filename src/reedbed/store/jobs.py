@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, insert, null, or_, select, update
+from sqlalchemy import Text, and_, bindparam, delete, func, insert, null, or_, select, update
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -111,6 +111,15 @@ _GET = Statement(
         jobs.c.kind == bindparam("what"),
     )
 )
+_OPEN = Statement(
+    select(func.count())
+    .select_from(jobs)
+    .where(
+        jobs.c.user_id == bindparam("user"),
+        jobs.c.kind == bindparam("what"),
+        jobs.c.finished_at.is_(None),
+    )
+)
 _START = Statement(
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"))
@@ -143,6 +152,11 @@ async def add(
 async def get(tx: Tx, user_id: int, kind: str, job_id: int) -> Job | None:
     row = await tx.one(_GET, {"job_id": job_id, "user": user_id, "what": kind})
     return None if row is None else _job(row)
+
+
+async def how_many_open(tx: Tx, user_id: int, kind: str) -> int:
+    """Of this user's, those that have not ended."""
+    return await tx.value(_OPEN, {"user": user_id, "what": kind})
 
 
 async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) -> None:
