@@ -79,6 +79,10 @@ def test_it_connects_follows_a_page_and_says_what_went_wrong(
         assert [one["feed"]["url"] for one in followed] == [threaded_site.feed_url()]
         popup.get_by_role("button", name="Follow this page").click()
         expect(popup.get_by_role("status")).to_have_text("You have already added this feed")
+        popup.get_by_role("button", name="Save for later").click()
+        expect(popup.get_by_role("status")).to_have_text("Saved for later.")
+        kept = client.get("/api/v1/entries", params={"view": "later"}).json()["items"]
+        assert [one["url"] for one in kept] == [f"{threaded_site.url}/news"]
 
 
 def test_a_front_page_is_replaced_by_its_calm_items(
