@@ -11,7 +11,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import backup, sizes, status
 from reedbed.store.sizes import Size
 from reedbed.web.moments import full_moment, zone_of
-from reedbed.web.operator_sheets import megabytes
+from reedbed.web.operator_sheets import size_words
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
 from reedbed.web.views.operator import DatabasePage, Sheet
@@ -25,8 +25,8 @@ async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respons
         whole, used = await status.size_in_bytes(tx), await status.bytes_in_use(tx)
         largest = await sizes.largest(tx)
     view = DatabasePage(
-        whole=megabytes(whole),
-        used=megabytes(used),
+        whole=size_words(whole),
+        used=size_words(used),
         sheets=(_sizes(largest), await _copies(runtime, runtime.now(), zone_of(request))),
     )
     return await app_page(request, runtime, caller, "operator/database.html", view)
@@ -36,10 +36,14 @@ def _sizes(largest: list[Size]) -> Sheet:
     return Sheet(
         "sizes",
         translate("Largest tables and indexes"),
-        (translate("Name"), translate("Table"), translate("Size")),
-        tuple((one.name, one.table, megabytes(one.size)) for one in largest),
+        (translate("Name"), translate("Size")),
+        tuple((_name(one), size_words(one.size)) for one in largest),
         numbers=1,
     )
+
+
+def _name(one: Size) -> str:
+    return one.name if one.name == one.table else f"{one.name} ({one.table})"
 
 
 async def _copies(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
@@ -50,7 +54,7 @@ async def _copies(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
         "copies",
         translate("Copies by night"),
         (translate("When"), translate("File"), translate("Size")),
-        tuple((full_moment(at, now, zone).words, name, megabytes(size)) for at, name, size in kept),
+        tuple((full_moment(at, now, zone).words, name, size_words(size)) for at, name, size in kept),
         translate("None yet. The first is by night.")
         if policy
         else translate("None are made: PostgreSQL has its own means, or they are turned off."),

@@ -54,7 +54,9 @@ def under_way(found: Sequence[UnderWay], now: Instant) -> tuple[Progress, ...]:
     )
 
 
-def megabytes(size: int) -> str:
+def size_words(size: int) -> str:
+    if size < MEGABYTE:
+        return f"{size / 1024:.0f} KB"
     return f"{size / MEGABYTE:,.1f} MB".replace(",", "\u202f")
 
 

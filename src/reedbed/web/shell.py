@@ -24,7 +24,8 @@ async def app_page(
     toast: Toast | None = None,
 ) -> Response:
     async with runtime.db.read() as tx:
-        sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
+        here = f"/{request.url.path.split('/')[1]}"  # an answer belongs to Ask, a digest to Digests
+        sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
     return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
 
 
