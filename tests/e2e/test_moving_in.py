@@ -9,7 +9,7 @@ from tests.e2e.conftest import DESK, PHONE, Visit, Way, keep_picture, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
 
-both = pytest.mark.parametrize("way", [DESK, PHONE, Way(phone=True, dark=True)], ids=str)
+ways = pytest.mark.parametrize("way", [DESK, PHONE, Way(phone=True, dark=True)], ids=str)
 SENTENCE = "Reeds clean the water of a lake slowly and thoroughly, season after season."
 PAGE = (
     f"<title>Reeds</title><div class=story><p>{SENTENCE}</p><p>{SENTENCE} They do.</p><p>{SENTENCE} Yes.</p>"
@@ -23,9 +23,9 @@ def open_as_owner(server: Reedbed, visit: Visit, address: str, way: Way) -> Page
     return visit(f"{server.url}{address}", way, token=token)
 
 
-@both
+@ways
 def test_an_import_shows_how_far_it_is_and_then_its_report(server: Reedbed, visit: Visit, way: Way) -> None:
-    items = [{"title": f"Kept {n}", "canonicalUrl": f"https://x.example/{way}/{n}"} for n in range(3_000)]
+    items = [{"title": f"Kept {n}", "canonicalUrl": f"https://x.example/{way}/{n}"} for n in range(600)]
     page = open_as_owner(server, visit, "/settings/data", way)
     file = {
         "name": "starred.json",
@@ -35,13 +35,13 @@ def test_an_import_shows_how_far_it_is_and_then_its_report(server: Reedbed, visi
     page.set_input_files("#file", file)
     expect(page.locator("#import progress")).to_be_visible()
     keep_picture(page, "import-under-way", way)
-    expect(page.locator("#import")).to_contain_text("3000 stars")
+    expect(page.locator("#import")).to_contain_text("600 stars")
     expect(page.locator("#import [hx-get]")).to_have_count(0)
     assert violations(page) == []
     keep_picture(page, "import-report", way)
 
 
-@both
+@ways
 def test_selectors_put_the_whole_article_right(
     server: Reedbed, library: FeedSite, visit: Visit, way: Way
 ) -> None:
