@@ -175,14 +175,13 @@ async def _mark_all(db: Database, library: Library) -> float:
     for _ in range(ROUNDS * CALLS):
         spent += await _round(db, library.mark_all, calls=1)
         await library.undo_all()
-    return sum(spent) / len(spent)
+    return sorted(spent)[len(spent) // 4]
 
 
 async def _used(db: Database, work: Work) -> float:
-    """Milliseconds of CPU for one call, warm: the middle of some rounds."""
+    """Milliseconds of CPU for one call, warm: the best of some rounds, which noise can only lengthen."""
     await work()
-    rounds = [spent for _ in range(ROUNDS) for spent in await _round(db, work, calls=CALLS)]
-    return sorted(rounds)[len(rounds) // 2]
+    return min([spent for _ in range(ROUNDS) for spent in await _round(db, work, calls=CALLS)])
 
 
 async def _round(db: Database, work: Work, *, calls: int) -> list[float]:

@@ -1,0 +1,84 @@
+"""A crawl by one, two and four workers on PostgreSQL and Redis: feeds a second and CPU for each check.
+
+The feeds are on loopback and answer at once, so that the machine is what bounds it: on two cores, which the
+site and the servers share, the second worker is the last that can help. BENCH_FEEDS sets the number of feeds.
+"""
+
+import asyncio
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.load import feed_site
+from bench.table import record
+from reedbed.store.migrations import migrate
+from tests import servers
+from tests.crawling import Crawl, crawl_on
+from tests.processes import Reedbed, reedbed
+
+DESCRIPTION = "throughput of a crawl with 1, 2 and 4 workers on PostgreSQL and Redis"
+
+FEEDS = int(os.environ.get("BENCH_FEEDS", "1000"))
+ENTRIES = 10
+LONGEST_SECONDS = 600
+UNCHECKED = "SELECT count(*) FROM feed_fetch_state WHERE last_checked_at IS NULL OR last_checked_at < :since"
+
+
+async def main() -> None:
+    with servers.postgres_server() as postgres, servers.redis_server() as redis:
+        alone: dict[str, float] = {}
+        for workers in (1, 2, 4):
+            async with feed_site(FEEDS, ENTRIES) as site:
+                await _bench(postgres.create(), redis, site, workers, alone)
+
+
+async def _bench(url: str, redis: str, site: str, workers: int, alone: dict[str, float]) -> None:
+    await migrate(url)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        async with crawl_on(url) as crawl:
+            reader = await crawl.person()
+            for number in range(FEEDS):
+                await crawl.follow(f"{site}/f/{number}", user_id=reader)
+            later = crawl.runtime.now() + LONGEST_SECONDS * 1_000
+            await crawl.change("UPDATE feed_fetch_state SET next_check_at = :later", later=later)
+            settings = {"database_url": url, "redis_url": redis, "fetch_concurrency": "20"}
+            running = [
+                stack.enter_context(reedbed("worker", port=None, cwd=folder, wait=True, **settings))
+                for _ in range(workers)
+            ]
+            await _until(crawl, "SELECT count(*) = :workers FROM processes", workers=workers)
+            for name in ("first", "unchanged"):
+                speed, cpu = await _crawled(crawl, running)
+                alone.setdefault(name, speed)
+                record(
+                    f"{workers} workers, {name}: {cpu:.2f} ms of CPU each",
+                    speed,
+                    "feeds/s",
+                    compared_to="one worker",
+                    other=alone[name],
+                )
+
+
+async def _crawled(crawl: Crawl, running: list[Reedbed]) -> tuple[float, float]:
+    """Feeds a second by the clock, and milliseconds of the workers' CPU for each."""
+    since, began, before = crawl.runtime.now(), time.monotonic(), _cpu(running)
+    await crawl.change("UPDATE feed_fetch_state SET urgent = true, next_check_at = :now", now=since)
+    await _until(crawl, f"SELECT ({UNCHECKED}) = 0", since=since)
+    return FEEDS / (time.monotonic() - began), (_cpu(running) - before) / FEEDS * 1_000
+
+
+async def _until(crawl: Crawl, question: str, **given: int) -> None:
+    async with asyncio.timeout(LONGEST_SECONDS):
+        while not (await crawl.column(question, **given))[0]:  # noqa: ASYNC110  the workers tell nobody
+            await asyncio.sleep(0.1)
+
+
+def _cpu(running: list[Reedbed]) -> float:
+    ticks = 0
+    for each in running:
+        fields = Path(f"/proc/{each.process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
