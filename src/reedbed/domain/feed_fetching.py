@@ -87,4 +87,4 @@ def check_failures(count: int | None) -> int | None:
 
 
 def _no_proxy() -> Invalid:
-    return Invalid("A proxy has an address like http://proxy.example:3128 or https://….", field="proxy")
+    return Invalid("A proxy has an address like http://proxy.example:3128.", field="proxy")

@@ -36,6 +36,7 @@ class OperatorFeed:
     url: str
     title: str
     language: str | None
+    icon_id: int | None
     standing: str
     """One of `STANDINGS`."""
     enabled: bool
@@ -95,6 +96,7 @@ _lines = (
         feeds.c.url,
         feeds.c.title,
         feeds.c.language,
+        feeds.c.icon_id,
         _standing.label("standing"),
         feeds.c.enabled,
         feeds.c.polling,
@@ -125,8 +127,8 @@ _lines = (
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
     .where(*_is_shown)
 )
-_OWN = 21  # columns before those of the fetching
-_FLAGS = (5, 6, 7, 9, 19, 20)
+_OWN = 22  # columns before those of the fetching
+_FLAGS = (6, 7, 8, 10, 20, 21)
 _EVERY = Statement(_lines.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
 _BY_ID = Statement(_lines.where(feeds.c.id == bindparam("id")))
 _BY_URL = Statement(_lines.where(feeds.c.url == bindparam("url")))

@@ -30,7 +30,9 @@ from reedbed.services.subscriptions import (
 )
 from reedbed.store import subscriptions
 from reedbed.web.add import show_refused
-from reedbed.web.feed_pages import Wanted, read_edit, read_page
+from reedbed.web.feed_filters import Wanted
+from reedbed.web.feed_pages import read_edit, read_page
+from reedbed.web.form_values import flag_in, text_in
 from reedbed.web.keep_choices import chosen_number
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
@@ -55,7 +57,7 @@ class Trouble:
 @router.post("/feeds")
 async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
     form = await request.form()
-    name, url, next_ = _text(form, "name"), _text(form, "url") or "", _text(form, "next") or "/feeds"
+    name, url, next_ = text_in(form, "name"), text_in(form, "url") or "", text_in(form, "next") or "/feeds"
     made = _misspelt(name, url) or await _attempt(
         subscribe(runtime, caller.user_id, Wish(url, _folder(form), name)),
         "Failed to add feed. Please try again.",
@@ -80,7 +82,7 @@ async def change_feed(
     request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
 ) -> Response:
     form = await request.form()
-    name, url = _text(form, "name"), _text(form, "url")
+    name, url = text_in(form, "name"), text_in(form, "url")
     changed = _misspelt(name, url) or await _attempt(
         _change(runtime, caller.user_id, subscription_id, form), "Failed to update feed"
     )
@@ -172,20 +174,20 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         current = await subscriptions.get(tx, user_id, subscription_id)
     if current is None:
         raise NotFound(NO_SUCH)
-    name, url, interval = _text(form, "name"), _text(form, "url"), _text(form, "interval")
+    name, url, interval = text_in(form, "name"), text_in(form, "url"), text_in(form, "interval")
     change = Change(
         title=SAME if name is None or name.strip() == current.title else name,
         folder_id=_folder(form) if "folder_id" in form else SAME,
         url=SAME if url is None else url,
-        paused=_flag(form, "paused"),
+        paused=flag_in(form, "paused"),
         interval=SAME if interval is None else _milliseconds(interval),
         full_text=_full_text(form, current.full_text),
-        notify=_flag(form, "notify"),
+        notify=flag_in(form, "notify"),
         keep_entries=_number(form, "keep_entries"),
         keep_days=_number(form, "keep_days"),
         keep_unread_days=_number(form, "keep_unread_days"),
         summary_words=_words(form),
-        local_only=_flag(form, "local_only"),
+        local_only=flag_in(form, "local_only"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
@@ -203,18 +205,20 @@ async def _edit_again(
         raise NotFound(NO_SUCH)
     typed = replace(
         shown,
-        name=_text(form, "name") or "",
-        url=_text(form, "url") or "",
+        name=text_in(form, "name") or "",
+        url=text_in(form, "url") or "",
         errors=trouble.errors,
-        folders=tuple(replace(one, chosen=one.value == _text(form, "folder_id")) for one in shown.folders),
-        intervals=tuple(replace(one, chosen=one.value == _text(form, "interval")) for one in shown.intervals),
-        paused=_flag(form, "paused") is True,
-        full_text=_flag(form, "full_text") is True,
-        notify=_flag(form, "notify") is True,
-        summaries=tuple(
-            replace(one, chosen=one.value == _text(form, "summary_words")) for one in shown.summaries
+        folders=tuple(replace(one, chosen=one.value == text_in(form, "folder_id")) for one in shown.folders),
+        intervals=tuple(
+            replace(one, chosen=one.value == text_in(form, "interval")) for one in shown.intervals
         ),
-        local_only=_flag(form, "local_only") is True,
+        paused=flag_in(form, "paused") is True,
+        full_text=flag_in(form, "full_text") is True,
+        notify=flag_in(form, "notify") is True,
+        summaries=tuple(
+            replace(one, chosen=one.value == text_in(form, "summary_words")) for one in shown.summaries
+        ),
+        local_only=flag_in(form, "local_only") is True,
     )
     return await app_page(request, runtime, caller, "manage/feed_edit.html", typed, status=trouble.status)
 
@@ -267,24 +271,13 @@ def _after_adding(next_: str, made: Subscription) -> str:
 
 def _after_editing(form: FormData) -> str:
     """The page of the form is no place to come back to: the subscription may have another id now."""
-    next_ = _text(form, "next") or "/feeds"
+    next_ = text_in(form, "next") or "/feeds"
     return "/feeds" if next_.startswith("/feeds/") else next_
-
-
-def _text(form: FormData, name: str) -> str | None:
-    """The last one: a box that is ticked comes after its hidden twin."""
-    values = form.getlist(name)
-    return values[-1] if values and isinstance(values[-1], str) else None
-
-
-def _flag(form: FormData, name: str) -> bool | Same:
-    value = _text(form, name)
-    return SAME if value is None else value == "true"
 
 
 def _full_text(form: FormData, current: str) -> str | Same:
     """The box knows two of the three modes; unticked, `never` stays `never`."""
-    match _flag(form, "full_text"):
+    match flag_in(form, "full_text"):
         case True:
             return "always"
         case False if current == "always":
@@ -294,17 +287,17 @@ def _full_text(form: FormData, current: str) -> str | Same:
 
 
 def _number(form: FormData, name: str) -> int | Same | None:
-    text = _text(form, name)
+    text = text_in(form, name)
     return SAME if text is None else chosen_number(text, name)
 
 
 def _words(form: FormData) -> int | Same | None:
-    text = _text(form, "summary_words")
+    text = text_in(form, "summary_words")
     return SAME if text is None else chosen_words(text)
 
 
 def _folder(form: FormData) -> int | None:
-    text = _text(form, "folder_id")
+    text = text_in(form, "folder_id")
     return path_id(text) if text else None
 
 

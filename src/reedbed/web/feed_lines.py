@@ -44,7 +44,7 @@ class LineMaker:
             id=one.id,
             url=f"/feed/{one.id}",
             name=one.title,
-            address=_short(one.url),
+            address=short_address(one.url),
             mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),
             state=standing.state,
             state_word=standing.word,
@@ -93,7 +93,7 @@ class LineMaker:
 
     def _stopped(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        why = _sentence(retell(state.stop_reason or state.last_error or ""))
+        why = sentence(retell(state.stop_reason or state.last_error or ""))
         if state.last_http_status == GONE:
             look = f"/add?url={quote(one.feed.site_url or one.url, safe='')}"
             return _Standing(
@@ -102,7 +102,7 @@ class LineMaker:
         return _Standing("bad", translate("Stopped"), why, _refresh(one), translate("Start again"))
 
     def _locked(self, one: Subscription) -> _Standing:
-        told = _sentence(retell(one.feed.state.last_error or ""))
+        told = sentence(retell(one.feed.state.last_error or ""))
         asked = translate("The feed asks for a name and password: write them into its address.")
         return _Standing(
             "bad",
@@ -115,7 +115,7 @@ class LineMaker:
 
     def _failing(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        told = _sentence(retell(state.last_error or ""))
+        told = sentence(retell(state.last_error or ""))
         if state.consecutive_failures > 1:
             times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", state.consecutive_failures)
             told = f"{told.rstrip('.')}, {times}"
@@ -191,9 +191,9 @@ def _refresh(one: Subscription) -> str:
     return f"/feeds/{one.id}/refresh"
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _short(url: str) -> str:
+def short_address(url: str) -> str:
     return url.partition("://")[2].rstrip("/") or url

@@ -1,21 +1,20 @@
 """What the pages about feeds show: the filtered list, the filters, the form of one feed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
-from urllib.parse import urlencode
 
 from fastapi import Request
 
 from reedbed.domain.accounts import Caller, User
-from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
-from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
+from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.article_selectors import selectors_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub_standing import ShownHub, hub_standing
 from reedbed.store import feed_status, folders, newsletters, subscriptions
 from reedbed.store.database import Tx
+from reedbed.web.feed_filters import PAGE_SIZE, Wanted
 from reedbed.web.feed_framing import feed_framing
 from reedbed.web.feed_lines import LineMaker
 from reedbed.web.hub_lines import hub_facts
@@ -26,48 +25,19 @@ from reedbed.web.sentences import retell
 from reedbed.web.sidebar import icon_address
 from reedbed.web.speech import translate
 from reedbed.web.summary_choices import summary_choices
-from reedbed.web.views.frame import Choice, Count, Pages, feed_mark
+from reedbed.web.views.frame import Choice, Count, feed_mark
 from reedbed.web.views.managing import FeedArticles, FeedEdit, FeedList, FeedsPage
 
-PAGE_SIZE = 20
-LONGEST_SEARCH = 255
 INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The filters as the address gives them."""
-
-    search: str = ""
-    status: str = "all"
-    page: int = 1
-
-    def address(self, *, status: str | None = None, page: int = 1) -> str:
-        wanted = {"search": self.search, "status": status or self.status, "page": str(page)}
-        plain = {"search": "", "status": "all", "page": "1"}
-        changed = {name: value for name, value in wanted.items() if value != plain[name]}
-        return f"/feeds?{urlencode(changed)}" if changed else "/feeds"
-
-    def filter(self) -> SubscriptionFilter:
-        return SubscriptionFilter(self.search, self.status)
-
-
-def read_wanted(request: Request) -> Wanted:
-    params = request.query_params
-    search, status = params.get("search", "").strip(), params.get("status") or "all"
-    page = params.get("page") or "1"
-    whole = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
-    if not whole or status not in STATUS_FILTERS or len(search) > LONGEST_SEARCH or "\x00" in search:
-        raise Invalid("Invalid query parameters")
-    return Wanted(search, status, int(page))
-
-
 async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, wanted: Wanted) -> FeedList:
-    total = await subscriptions.how_many(tx, user_id, wanted.filter())
-    offset = (wanted.page - 1) * PAGE_SIZE
-    found = await subscriptions.page(tx, user_id, wanted.filter(), limit=PAGE_SIZE, offset=offset)
+    asked = SubscriptionFilter(wanted.search, wanted.status)
+    total = await subscriptions.how_many(tx, user_id, asked)
+    found = await subscriptions.page(tx, user_id, asked, limit=PAGE_SIZE, offset=wanted.offset)
     lines = LineMaker(runtime.now(), zone_of(request)).lines(found)
-    return FeedList(lines, _pages(wanted, offset, len(lines), total), _empty(wanted))
+    empty = wanted.empty_words(translate("Nothing followed yet. Add a site you like."))
+    return FeedList(lines, wanted.pages(len(lines), total), empty)
 
 
 async def read_statuses(tx: Tx, user_id: int, wanted: Wanted) -> tuple[Choice, ...]:
@@ -180,25 +150,6 @@ def _ways(node: FolderNode, above: str) -> list[tuple[int, str]]:
     name = f"{above}{node.name}"
     inner = [way for child in node.children for way in _ways(child, f"{name} / ")]
     return [(node.id, name), *inner]
-
-
-def _pages(wanted: Wanted, offset: int, shown: int, total: int) -> Pages:
-    end = offset + shown
-    return Pages(
-        first=Count(offset + 1 if shown else 0),
-        last=Count(end if shown else 0),
-        total=Count(total),
-        previous_url=wanted.address(page=wanted.page - 1) if wanted.page > 1 else "",
-        next_url=wanted.address(page=wanted.page + 1) if shown and end < total else "",
-    )
-
-
-def _empty(wanted: Wanted) -> str:
-    if wanted.page > 1:
-        return translate("This page is empty.")
-    if wanted.search or wanted.status != "all":
-        return translate("No feed fits. Take the filter away to see all.")
-    return translate("Nothing followed yet. Add a site you like.")
 
 
 def _facts(

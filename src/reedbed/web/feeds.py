@@ -9,7 +9,8 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.subscriptions import NO_SUCH
-from reedbed.web.feed_pages import Wanted, read_edit, read_list, read_page, read_statuses, read_wanted
+from reedbed.web.feed_filters import Wanted, read_wanted
+from reedbed.web.feed_pages import read_edit, read_list, read_page, read_statuses
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
 from reedbed.web.speech import marked

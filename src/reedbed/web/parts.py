@@ -24,6 +24,7 @@ from reedbed.web import (
     offline,
     operator,
     operator_database,
+    operator_feeds,
     opml,
     questions,
     reading,
@@ -87,6 +88,7 @@ PARTS = (
     sharing,
     operator,
     operator_database,
+    operator_feeds,
     ai_admin,
     cleanups,
 )

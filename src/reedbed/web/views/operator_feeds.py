@@ -1,0 +1,58 @@
+"""The operator's pages about feeds: the list of all shared ones, and one with its settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reedbed.web.views.frame import Choice, FeedMark, Pages
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFeedLine:
+    id: int
+    name: str
+    url: str
+    address: str
+    """The same, as short as it can be shown."""
+    mark: FeedMark
+    state: str
+    """good, waiting or bad"""
+    state_word: str
+    why: str
+    enabled: bool
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFeedsPage:
+    search: str
+    statuses: tuple[Choice, ...]
+    lines: tuple[OperatorFeedLine, ...]
+    pages: Pages
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFeedForm:
+    """What is set, or what was typed and refused; a password is never among it."""
+
+    intervals: tuple[Choice, ...]
+    proxy: str = ""
+    user_agent: str = ""
+    username: str = ""
+    has_password: bool = False
+    max_failures: str = ""
+    usual_failures: str = ""
+    polling: bool = False
+    allow_duplicate_urls: bool = False
+    deframe: bool = False
+    root_domain: str = ""
+    enforce_domain: bool = False
+    prompt: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFeedPage:
+    feed: OperatorFeedLine
+    facts: tuple[tuple[str, str], ...]
+    form: OperatorFeedForm
