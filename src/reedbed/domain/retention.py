@@ -24,7 +24,7 @@ MISSED_FOR: Millis = 30 * DAY
 MOST_KEPT_ENTRIES = 1_000_000
 MOST_KEPT_DAYS = 36_500
 
-SMALLEST_BATCH, LARGEST_BATCH = 10, 200
+SMALLEST_BATCH, LARGEST_BATCH = 25, 200
 BATCH_MS = 15.0
 """How long one batch may hold the writer; well below what a reader would notice."""
 

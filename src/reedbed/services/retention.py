@@ -138,9 +138,10 @@ class _Run:
     async def _breathe(self) -> None:
         """Let others write, and join the piece of search index that each batch leaves behind."""
         await asyncio.sleep(_PAUSE)
-        async with self.runtime.db.write() as tx:
-            await search.merge_some(tx)
-        await asyncio.sleep(_PAUSE)
+        if self.runtime.db.engine == "sqlite":  # PostgreSQL tidies by itself
+            async with self.runtime.db.write() as tx:
+                await search.merge_some(tx)
+            await asyncio.sleep(_PAUSE)
 
 
 async def _begin(runtime: Runtime) -> _Run:
