@@ -1,6 +1,5 @@
 """What retention takes and what it leaves, on both engines."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,16 +7,10 @@ import pytest
 
 from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR
-from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due, size_warning
-from reedbed.store import cleanups, imported, reading
-from tests.crawling import Crawl, crawl_on
+from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
+from reedbed.store import app_settings, cleanups, imported, reading
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 def keep(crawl: Crawl, **limits: Any) -> None:
@@ -255,11 +248,11 @@ async def test_a_database_that_is_too_large_keeps_less(site: FeedSite, crawl: Cr
     assert await crawl.titles(feed) == ["less old"], "what arrived in the last 30 days stays"
     assert done.age_days == 30
     assert "DB exceeds configured limit" in done.notes
-    assert await size_warning(crawl.runtime) == "DB exceeds configured limit"
+    assert await _warning(crawl) == "DB exceeds configured limit"
 
     crawl.runtime = replace(crawl.runtime, keeping=Keeping())
     await clean_up(crawl.runtime)
-    assert await size_warning(crawl.runtime) is None
+    assert not await _warning(crawl)
 
 
 async def test_a_cleanup_that_was_broken_off_goes_on(site: FeedSite, crawl: Crawl) -> None:
@@ -311,3 +304,8 @@ async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite
     await clean_up(crawl.runtime)
 
     assert await crawl.column("SELECT key FROM imported_reads") == [-1]
+
+
+async def _warning(crawl: Crawl) -> str | None:
+    async with crawl.runtime.db.read() as tx:
+        return await app_settings.get(tx, "db_size_warning")

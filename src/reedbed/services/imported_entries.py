@@ -19,6 +19,7 @@ from reedbed.services.bookmarks import MOST_BOOKMARKS
 from reedbed.services.refresh_words import words_of
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, entry_writes, feeds, imported, marks, search, subscriptions, tags, unread
+from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import NewEntry
@@ -89,6 +90,7 @@ async def _at_home(tx: Tx, entry: ForeignEntry, row: EntryRow, feed_id: int | No
 
 async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> list[tuple[ForeignEntry, int]]:
     shelf = await _shelf(tx, user_id, now)
+    await lock_feed(tx, shelf)  # two imports at once: the second sees what the first has stored
     by_guid = {row.guid: (entry, replace(row, feed_id=shelf)) for entry, row in some}
     guids = [guid for guid in by_guid if guid]
     known = {guid: id_ for id_, guid, _ in await imported.known(tx, shelf, guids, []) if guid}

@@ -84,11 +84,6 @@ async def clean_up(runtime: Runtime) -> Cleanup:
     return await _finish(run, before, fitted)
 
 
-async def size_warning(runtime: Runtime) -> str | None:
-    async with runtime.db.read() as tx:
-        return await app_settings.get(tx, _WARNING) or None
-
-
 @dataclass(frozen=True, slots=True)
 class _Terms:
     limits: Limits

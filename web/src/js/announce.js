@@ -1,17 +1,8 @@
 const polite = document.getElementById("polite");
-const urgent = document.getElementById("urgent");
-
-export function announce(text) {
-  speak(polite, text);
-}
-
-export function alarm(text) {
-  speak(urgent, text);
-}
 
 // Cleared first, so that the same sentence twice is heard twice.
-function speak(region, text) {
-  if (!region || !text) return;
-  region.textContent = "";
-  setTimeout(() => (region.textContent = text), 50);
+export function announce(text) {
+  if (!polite || !text) return;
+  polite.textContent = "";
+  setTimeout(() => (polite.textContent = text), 50);
 }
