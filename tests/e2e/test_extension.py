@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, Playwright, expect
 
@@ -140,8 +141,9 @@ def deframe(site: FeedSite, home: Path, server: Reedbed) -> None:
         done = run_once("admin", "feed", command, site.feed_url(), cwd=home, **SETTINGS)
         assert done.returncode == 0, done.stderr
     with signed_in(server.url) as client:
-        wait_for(
-            "a deframed item",
-            lambda: client.get("/api/site", params={"root": "127.0.0.1"}).status_code == 200,
-            seconds=60,
-        )
+        wait_for("a deframed item", lambda: _front_page(client))
+
+
+def _front_page(client: httpx.Client) -> list[object]:
+    answer = client.get("/api/site", params={"root": "127.0.0.1"})
+    return answer.json()["items"] if answer.status_code == 200 else []
