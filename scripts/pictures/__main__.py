@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import httpx
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.web.moments import ZONE_COOKIE
@@ -20,10 +21,18 @@ from tests.feedsite import serve_in_thread
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-DESK = {"width": 1440, "height": 900}
-PHONE = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 ZONE = "Europe/Vienna"
 STORY_SECONDS = 90
+
+Scheme = Literal["light", "dark"]
+PICTURES: tuple[tuple[str, str, ViewportSize, Scheme], ...] = (
+    ("reading-desk", "/all", DESK, "light"),
+    ("magazine-desk", "/all", DESK, "light"),
+    ("list-phone", "/all", PHONE, "dark"),
+    ("story-desk", "/stories", DESK, "light"),
+)
 
 
 def main() -> int:
@@ -31,12 +40,7 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=servers.chromium(), args=servers.chromium_options()
         )
-        for name, address, viewport, scheme in (
-            ("reading-desk", "/all", DESK, "light"),
-            ("magazine-desk", "/all", DESK, "light"),
-            ("list-phone", "/all", PHONE, "dark"),
-            ("story-desk", "/stories", DESK, "light"),
-        ):
+        for name, address, viewport, scheme in PICTURES:
             page = open_page(browser, f"{server.url}{address}", token, viewport, scheme)
             _prepare(name, page)
             page.wait_for_load_state("networkidle")
@@ -68,10 +72,10 @@ def shelf() -> Iterator[tuple[Reedbed, str]]:
         yield server, client.headers["Authorization"].removeprefix("Bearer ")
 
 
-def open_page(browser: Browser, url: str, token: str, viewport: dict[str, int], scheme: str) -> Page:
+def open_page(browser: Browser, url: str, token: str, viewport: ViewportSize, scheme: Scheme) -> Page:
     context = browser.new_context(
-        viewport=viewport,  # type: ignore[arg-type]
-        color_scheme=scheme,  # type: ignore[arg-type]
+        viewport=viewport,
+        color_scheme=scheme,
         has_touch=viewport is PHONE,
         locale="en-GB",
         timezone_id=ZONE,

@@ -84,3 +84,11 @@ def _feed(home: Reedbed, name: str) -> str:
     with signed_in(home.url) as client:
         followed = client.get("/api/v1/subscriptions").json()["items"]
     return next(f"/feed/{one['id']}" for one in followed if one["url"].endswith(f"/{name}.feed"))
+
+
+def test_a_picture_that_cannot_be_had_leaves_no_frame(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    row = page.locator(".row", has_text="Feed hostile")
+    row.scroll_into_view_if_needed()
+    expect(row).to_be_visible()
+    expect(row.locator("img:not(.fav)")).to_have_count(0)

@@ -1,4 +1,4 @@
-// A picture in an article opens large; large ones are reachable by keyboard.
+// Pictures: those of an article open large, also by keyboard; those of the list may be missing.
 import { say } from "./words.js";
 
 const SMALL = 160;
@@ -23,6 +23,17 @@ function enlarge(picture) {
     picture.closest("figure")?.querySelector("figcaption")?.textContent ?? picture.alt;
   lightbox.showModal();
 }
+
+// A picture that cannot be had leaves no empty frame in the list. Errors of pictures are only heard on the way down.
+document.addEventListener(
+  "error",
+  ({ target }) => {
+    if (!target.matches?.(".row img:not(.fav)")) return;
+    target.closest(".row").removeAttribute("data-pictured");
+    target.remove();
+  },
+  true,
+);
 
 if (lightbox) {
   document.addEventListener("reedbed:article", (event) => offer(event.detail));
