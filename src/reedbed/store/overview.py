@@ -23,6 +23,7 @@ class HourOfAll:
 
 @dataclass(frozen=True, slots=True)
 class TroubledFeed:
+    id: int
     title: str
     language: str | None
     status: str
@@ -77,6 +78,7 @@ _readers = (
 )
 _TROUBLED = Statement(
     select(
+        feeds.c.id,
         func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url),
         feeds.c.language,
         feed_fetch_state.c.status,

@@ -107,6 +107,7 @@ def _database(size: int) -> Plot:
 def _troubled(one: TroubledFeed, now: Instant, zone: tzinfo) -> views.TroubledFeed:
     next_try = coming_moment(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
     return views.TroubledFeed(
+        id=one.id,
         name=one.title,
         wrong=retell(one.stop_reason or one.last_error or one.status),
         failures=Count(one.failures),

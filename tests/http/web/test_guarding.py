@@ -92,6 +92,8 @@ async def test_only_operators_see_how_the_server_runs(
         assert "2 feeds, 1 working, 0 pending, 1 in trouble" in page
         assert "broken.feed" in page and "reader@example.org" in page
     assert (await operator.get("/admin?span=century")).status_code == 400
+    where = re.search(r'href="(/admin/feeds/\d+)"><bdi[^>]*>[^<]*broken', page)
+    assert where and "broken.feed" in (await operator.get(where[1])).text, "the way to mend it"
     assert "/admin" not in (await reading.get("/settings/look")).text
     assert 'href="/admin"' in (await operator.get("/settings/look")).text
 

@@ -31,6 +31,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class TroubledFeed:
+    id: int
     name: str
     wrong: str
     failures: Count
