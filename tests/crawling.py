@@ -128,7 +128,7 @@ async def run(tx: Tx, sql: str, **params: Any) -> Sequence[Row]:
 async def crawl_on(database_url: str, **policy: Any) -> AsyncIterator[Crawl]:
     clock, bus = Clock(), HearingBus()
     db = await open_database(database_url, pool_size=5)
-    fetcher = Fetcher(Guard([ip_network("127.0.0.0/8")]), timeout=5)
+    fetcher = Fetcher(Guard([ip_network("127.0.0.0/8")]), timeout=20)
     runtime = Runtime(
         db=db,
         bus=bus,

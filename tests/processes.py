@@ -67,7 +67,8 @@ def reedbed(
             running.wait_until_ready()
         yield running
     except BaseException:
-        print(f"--- log of {role} ---\n{Path(log.name).read_text()[-LOG_SHOWN:]}")
+        print(f"--- {role}, ended with {process.poll()}, its log ---")
+        print(Path(log.name).read_text()[-LOG_SHOWN:])
         raise
     finally:
         if process.poll() is None:

@@ -191,6 +191,6 @@ def violations(page: Page) -> list[tuple[str, str]]:
     return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
 
 
-def until(page: Page, expression: str, seconds: float = 20) -> Any:
+def until(page: Page, expression: str, seconds: float = 60) -> Any:
     """Ask the page until the answer is true. Playwright's own way needs `eval`, which the policy forbids."""
     return wait_for(expression, lambda: page.evaluate(expression), seconds)

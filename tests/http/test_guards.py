@@ -8,7 +8,7 @@ from fastapi import Request
 
 from reedbed.http.client_ip import client_ip, rightmost_untrusted
 from reedbed.http.csrf import form_token
-from reedbed.roles.app import Application, create_app
+from reedbed.roles.app import create_app
 from reedbed.services.runtime import DoorPolicy, Runtime
 from tests.clients import BASE_URL, Client, SignIn, new_client
 
@@ -30,11 +30,18 @@ async def test_a_bearer_token_opens_the_api(signed_in: SignIn) -> None:
     assert (await reader.get(FOLDERS)).status_code == 200
 
 
-async def test_every_answer_carries_the_guards(app: Application, client: Client) -> None:
+async def test_every_answer_carries_the_guards(runtime: Runtime) -> None:
+    app = create_app(runtime)
+
     @app.programs.get("/api/v1/broken")
     async def broken() -> None:
         raise RuntimeError("a secret detail")
 
+    async with new_client(app) as client:
+        await _check_guards(client)
+
+
+async def _check_guards(client: Client) -> None:
     for path, status in (("/healthz", 200), (FOLDERS, 401), ("/api/nothing", 404), ("/api/v1/broken", 500)):
         answer = await client.get(path)
         assert answer.status_code == status

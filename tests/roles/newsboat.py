@@ -90,7 +90,7 @@ class Screen:
         self.text = ""
         os.write(self.terminal, keys.encode())
 
-    def wait_for(self, words: str, seconds: float = 20) -> None:
+    def wait_for(self, words: str, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < deadline, (

@@ -28,7 +28,7 @@ async def test_a_summary_without_a_model_feels_instant(
             other = await _entry(client, site, text=f"{STORY} Another report.", key="second")
             begun = time.monotonic()
             await until(lambda: _ready(client, other), every=0.02)
-            assert time.monotonic() - begun < 1.0
+            assert time.monotonic() - begun < 4  # less than the loop sleeps that nobody wakes
 
 
 async def test_a_kill_in_the_middle_of_a_call_repeats_it_once_and_counts_it(

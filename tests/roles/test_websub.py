@@ -50,7 +50,7 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         began = time.monotonic()
         assert httpx.post(hub, data={"hub.mode": "publish", "hub.url": site.feed_url()}).json() == [202]
         wait_for("the pushed entry", lambda: "Just happened" in _titles(client))
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 10  # a check by the schedule is an hour away
         assert site.count() == before + 1  # the hub's own look
 
         process.kill()

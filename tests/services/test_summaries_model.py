@@ -9,7 +9,6 @@ import pytest
 
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
-from reedbed.domain.errors import Unavailable
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_task
@@ -18,6 +17,7 @@ from reedbed.services.status import queue_state
 from tests.crawling import crawl_on
 from tests.modelserver import ModelServer, Reply, summary
 from tests.services.writing import STORY, Desk, new_desk
+from tests.stumbling import Stumbling
 
 
 @pytest.fixture
@@ -374,20 +374,6 @@ async def test_state_outlives_a_restart(desk: Desk, server: ModelServer, databas
         assert (await queue_state(crawl.runtime)).breaker == "OPEN"
         assert (await queue_state(crawl.runtime)).size == 2
         assert await _usage(Desk(crawl, desk.user, desk.feed_id)) == before
-
-
-class Stumbling:
-    """A database whose first write fails, as in a deadlock."""
-
-    def __init__(self, database: Any) -> None:
-        self._database = database
-        self._fails = True
-
-    def write(self) -> Any:
-        if self._fails:
-            self._fails = False
-            raise Unavailable("PostgreSQL does not answer.")
-        return self._database.write()
 
 
 async def _drain(runtime: Runtime) -> None:

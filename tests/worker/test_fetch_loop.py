@@ -9,29 +9,70 @@ from itertools import pairwise
 
 import pytest
 
-from reedbed.domain.times import HOUR
+from reedbed.domain.times import HOUR, MINUTE
+from reedbed.services import outcome_writer
 from reedbed.services.leases import while_alone
 from reedbed.services.refresh import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store.opening import open_database
-from reedbed.worker import work
+from reedbed.worker import fetch, work
 from reedbed.worker.fetch import fetch_due_feeds
 from reedbed.worker.lanes import LONGEST
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
+from tests.stumbling import Stumbling
 
 LEASED = "SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL"
 
 
+@pytest.fixture
+def sleepy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that looks for due feeds only when it is woken."""
+    monkeypatch.setattr(fetch, "LONGEST_NAP", 600.0)
+
+
+@pytest.mark.usefixtures("sleepy")
 async def test_a_new_feed_is_fetched_at_once(site: FeedSite, crawl: Crawl) -> None:
     site.publish("One")
     async with _working(crawl.runtime):
         await asyncio.sleep(0.3)
-        started = time.monotonic()
         feed_id = await crawl.follow(site.feed_url())
         await wake_worker(crawl.runtime)
         await _until(lambda: _has_titles(crawl, feed_id, ["One"]))
-        assert time.monotonic() - started < 2
+
+
+@pytest.mark.usefixtures("sleepy")
+async def test_news_outlive_a_database_that_stumbles(
+    site: FeedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome_writer, "PAUSES", (0.0, 0.0))
+    stumbling = Stumbling(crawl.runtime.db, fails=0)
+    site.publish("One")
+    site.misbehave(delay=0.3)
+    feed_id = await crawl.follow(site.feed_url())
+    async with _working(replace(crawl.runtime, db=stumbling)):
+        await _until(lambda: _is_leased(crawl))
+        stumbling.fails = 2
+        await _until(lambda: _has_titles(crawl, feed_id, ["One"]))
+    assert (stumbling.fails, site.count()) == (0, 1)
+
+
+@pytest.mark.usefixtures("sleepy")
+async def test_a_feed_that_could_not_be_stored_comes_back_soon(
+    site: FeedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome_writer, "PAUSES", ())
+    stumbling = Stumbling(crawl.runtime.db, fails=0)
+    site.publish("One")
+    site.misbehave(delay=0.3)
+    feed_id = await crawl.follow(site.feed_url())
+    async with _working(replace(crawl.runtime, db=stumbling)):
+        await _until(lambda: _is_leased(crawl))
+        stumbling.fails = 1
+        await _until(lambda: _is_put_off(crawl))
+        crawl.clock.ahead += MINUTE
+        await wake_worker(crawl.runtime)
+        await _until(lambda: _has_titles(crawl, feed_id, ["One"]))
 
 
 async def test_two_workers_never_fetch_one_feed_twice(
@@ -65,10 +106,9 @@ async def test_a_host_is_asked_in_turn_and_does_not_hold_up_others(database_url:
         other.publish("One")
         await crawl.follow(other.feed_url())
         moments = _note_moments(slow)
-        started = time.monotonic()
         async with _working(crawl.runtime):
             await _until(lambda: _seen(other, 1))
-            assert time.monotonic() - started < 0.6
+            assert len(moments) < 6
             await _until(lambda: _all_checked(crawl))
 
     gaps = [later - sooner for sooner, later in pairwise(moments)]
@@ -169,7 +209,7 @@ async def _working(runtime: Runtime) -> AsyncIterator[None]:
         await working
 
 
-async def _until(true: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+async def _until(true: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not await true():  # noqa: ASYNC110  what is waited for happens in a database
             await asyncio.sleep(0.03)
@@ -191,6 +231,17 @@ async def _given_back(crawl: Crawl) -> bool:
         now=crawl.runtime.now() + 10_000,
     )
     return waiting[0] > 3
+
+
+async def _is_leased(crawl: Crawl) -> bool:
+    return await crawl.column(LEASED) == [1]
+
+
+async def _is_put_off(crawl: Crawl) -> bool:
+    due = await crawl.column(
+        "SELECT next_check_at FROM feed_fetch_state WHERE last_checked_at IS NULL AND lease_holder IS NULL"
+    )
+    return bool(due) and crawl.runtime.now() < due[0] <= crawl.runtime.now() + MINUTE
 
 
 async def _seen(site: FeedSite, count: int) -> bool:

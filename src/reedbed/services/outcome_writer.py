@@ -26,6 +26,8 @@ MOST_NEWS = 8
 MOST_KEPT = 20_000
 """Quiet outcomes kept while the database is away."""
 RETRY_SECONDS = 1.0
+PAUSES = (1.0, 3.0, 10.0)
+"""Seconds before news are written again, so that nothing is fetched twice for a database that stumbled."""
 
 Waiting = tuple[Finding, "asyncio.Future[Stored]"]
 
@@ -69,6 +71,14 @@ class OutcomeWriter:
 
     async def store(self, finding: Finding) -> Stored:
         """Write this now; its news are safe when it returns."""
+        for pause in PAUSES:
+            try:
+                return await self._store(finding)
+            except Unavailable:
+                await asyncio.sleep(pause)
+        return await self._store(finding)
+
+    async def _store(self, finding: Finding) -> Stored:
         done: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._news.append((finding, done))
         self._some.set()

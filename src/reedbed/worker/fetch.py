@@ -7,7 +7,7 @@ import structlog
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.times import SECOND
+from reedbed.domain.times import MINUTE, SECOND
 from reedbed.services import crawl
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh import note_breakdown, refresh_feed
@@ -20,6 +20,7 @@ log = structlog.get_logger()
 LONGEST_NAP = 3.0
 SHORTEST_NAP = 0.05
 AFTER_TROUBLE = 2.0
+FETCH_AGAIN = MINUTE
 LEAST_BATCH = 50
 MOST_IN_LANES = 2_000
 """Feeds in hand that wait for their hosts; beyond, others are not even looked for."""
@@ -103,9 +104,15 @@ class FetchLoop:
                 await refresh_feed(self._runtime, due, self._writer)
         except Unavailable as error:
             log.warning("a feed waits for the database", feed=due.id, error=error.message)
+            await self._put_off(due)
         except Exception:
             log.exception("a check broke down", feed=due.id, url=due.url)
             note_breakdown(self._runtime, due, self._writer)
+
+    async def _put_off(self, due: DueFeed) -> None:
+        """What was found is lost, by no fault of the feed. If even this cannot be noted, its lease ends."""
+        with suppress(Unavailable):
+            await crawl.give_back(self._runtime, [(due.id, self._runtime.now() + FETCH_AGAIN)])
 
     def _done(self, task: asyncio.Task[None]) -> None:
         due = self._in_hand.pop(task)
