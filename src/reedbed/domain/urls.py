@@ -25,7 +25,7 @@ def normalize_url(url: str) -> str | None:
     """
     plain = _PLAIN.fullmatch(url)
     if plain:
-        return _key(plain[1], plain[2].lower(), plain[3] or "", plain[4] or "")
+        return _key(plain[1], _plain_authority(plain), plain[4] or "", plain[5] or "")
     parts = _split(url)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None or "@" in parts.netloc:
@@ -102,8 +102,13 @@ def is_private_address(url: str) -> bool:
 
 # Nine addresses in ten need no parser: this is five times faster than `urlsplit` and its properties.
 _PLAIN = re.compile(
-    r"(https?)://([A-Za-z0-9.-]{1,253})(/[^?#\s\x00-\x1f]*)?(?:\?([^#\s\x00-\x1f]*))?(?:#\S*)?"
+    r"(https?)://([A-Za-z0-9.-]{1,253})(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?(/[^?#\s\x00-\x1f]*)?(?:\?([^#\s\x00-\x1f]*))?(?:#\S*)?"
 )
+
+
+def _plain_authority(plain: re.Match[str]) -> str:
+    scheme, host, port = plain.group(1, 2, 3)
+    return host.lower() if port is None or int(port) == _DEFAULT_PORTS[scheme] else f"{host.lower()}:{port}"
 
 
 def _key(scheme: str, authority: str, path: str, query: str) -> str:

@@ -61,6 +61,10 @@ def _readable(html: str) -> str:
 
 
 def _links_within(html: str, base: str | None) -> bool:
+    return "#" in html and _links_to_places(html, base)
+
+
+def _links_to_places(html: str, base: str | None) -> bool:
     return '="#' in html or "='#" in html or bool(base and f"{base}#" in html)
 
 

@@ -20,6 +20,7 @@ from reedbed.ingest.clean_elements import (
 )
 from reedbed.ingest.clean_images import settled_image, settled_source
 from reedbed.ingest.clean_markup import read_attributes
+from reedbed.ingest.clean_paragraphs import LINK_END, PLAIN_ADDRESS, PLAIN_PARAGRAPH, with_safe_links
 
 MAX_DEPTH = 96
 
@@ -29,7 +30,6 @@ _TAG = re.compile(
     r"[ \t\n\f]*+/?\Z"
 )
 _COMMENT = re.compile(r"!--(?!-?\Z)[^-]*+(?:-[^-]++)*+--\Z")
-_LINK_END = ' target="_blank" rel="noopener noreferrer"'
 _WRITTEN_ALWAYS = {
     "audio": ' controls="" preload="none"',
     "img": ' loading="lazy" decoding="async"',
@@ -37,7 +37,7 @@ _WRITTEN_ALWAYS = {
 }
 _A, _P, _BARE = ELEMENTS["a"], ELEMENTS["p"], ELEMENTS["font"]
 # The commonest link of all, with nothing in its address that would have to be written otherwise.
-_LINK = re.compile(r"a href=\"(https?://[A-Za-z0-9](?:[A-Za-z0-9._~:/?=%+,;@!$*()\-]++|&amp;)*+)\"\Z")
+_LINK = re.compile(rf"a href=\"({PLAIN_ADDRESS})\"\Z")
 # An element that is a place to go to, or has something to play, is not empty.
 _SHOWN = (' id="', ' name="', ' src="')
 _IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
@@ -77,6 +77,30 @@ class _Writer:
         self.silent = ""
 
     def written(self, html: str) -> str:
+        parts = PLAIN_PARAGRAPH.split(html)
+        is_paragraph = False
+        for part in parts:
+            if is_paragraph and self._takes_paragraph():
+                self.weight += 1
+                self.out.append(with_safe_links(part))
+            elif part == "\n" and not self.silent:
+                self.out.append(part)
+            elif part:
+                self._walk(part)
+            is_paragraph = not is_paragraph
+        if self.open or self.silent:
+            raise _Refused
+        return "".join(self.out)
+
+    def _takes_paragraph(self) -> bool:
+        """Where a paragraph with its links and inline elements may stand, whatever is open."""
+        if not self.open:
+            return not self.silent
+        if self.silent or self.paragraphs or len(self.open) + 2 > MAX_DEPTH or self._parent().skeleton:
+            return False
+        return _may_open_link(self.open, "")
+
+    def _walk(self, html: str) -> None:
         # The crawl's hottest loop: what most tags need stands here without a further call.
         stack, out = self.open, self.out
         first, *pieces = html.split("<")
@@ -100,9 +124,6 @@ class _Writer:
                 else:
                     self.weight += 1
                     out.append(text)
-        if stack or self.silent:
-            raise _Refused
-        return "".join(out)
 
     def _tag(self, tag: str) -> None:
         if self.silent:
@@ -111,7 +132,7 @@ class _Writer:
             self.silent = ""
         elif link := _LINK.match(tag):
             self._check_place(_A)
-            self._push("/a", _A, f'<a href="{link[1]}"{_LINK_END}>')
+            self._push("/a", _A, f'<a href="{link[1]}"{LINK_END}>')
         elif tag[:1] == "/":
             self._close_loosely(tag)
         elif tag[:1] == "!":
@@ -193,7 +214,7 @@ class _Writer:
             return
         if element is _A:
             if ' href="' in attributes and ' href="#' not in attributes:
-                attributes += _LINK_END
+                attributes += LINK_END
         else:
             attributes += _WRITTEN_ALWAYS.get(element.name, "")
         if not attributes and element.name in {"", "span"}:

@@ -1,6 +1,8 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.clean_images import route_images
@@ -12,6 +14,60 @@ OUT = ' target="_blank" rel="noopener noreferrer">'
 
 def clean(html: str, base: str | None = BASE) -> str:
     return clean_html(html, base)
+
+
+PIECES = [
+    "words",
+    " ",
+    "\n",
+    "&amp;",
+    "&lt;",
+    "&nbsp;",
+    "&",
+    '"',
+    "'",
+    ">",
+    "é",
+    "\xa0",
+    "<br>",
+    "<br/>",
+    "<em>",
+    "</em>",
+    "<strong>",
+    "</strong>",
+    "<b></b>",
+    "<code> </code>",
+    "<sub>2</sub>",
+    '<a href="https://e.example/?a=1&amp;b=2">',
+    '<a href="https://e.example/">x</a>',
+    '<a href="javascript:x">',
+    "</a>",
+    "<p>",
+    "<p>",
+    "</p>",
+    "</p>",
+    "<div>",
+    "</div>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "</td>",
+    "</tr>",
+    "</table>",
+    "<script>",
+    "</script>",
+    "<!-- x -->",
+    "<h2>",
+    "</h2>",
+    "<li>",
+    "</li>",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_paragraph_known_at_one_glance_reads_as_one_walked_tag_by_tag(inside: str) -> None:
+    for html in (f"<p>{inside}</p>", f"<div><p>{inside}</p>\n<p>One <em>more</em></p></div>"):
+        assert clean(html) == clean(html.replace("<p>", "<p >"))
 
 
 def test_plain_words_stay_as_they_are() -> None:

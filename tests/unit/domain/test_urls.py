@@ -69,7 +69,11 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     assert once is None or urls.normalize_url(once) == once
 
 
-@given(st.from_regex(r"https?://[A-Za-z0-9.-]{1,9}(/[^?#]{0,9})?(\?[^#]{0,9})?(#.{0,3})?", fullmatch=True))
+@given(
+    st.from_regex(
+        r"https?://[A-Za-z0-9.-]{1,9}(:[0-9]{0,6})?(/[^?#]{0,9})?(\?[^#]{0,9})?(#.{0,3})?", fullmatch=True
+    )
+)
 def test_the_short_way_gives_the_same_key_as_the_long_one(url: str) -> None:
     scheme, _, rest = url.partition("://")
     assert urls.normalize_url(url) == urls.normalize_url(f"{scheme.upper()}://{rest}")
