@@ -109,7 +109,7 @@ async def _round(crawl: Any) -> None:
     stop = asyncio.Event()
     working = asyncio.create_task(fetch_due_feeds(crawl.runtime, stop, grace=5))
     while (await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110  in a database
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
     stop.set()
     await working
     await crawl.change("UPDATE feed_fetch_state SET urgent = 1, next_check_at = 1")

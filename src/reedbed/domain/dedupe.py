@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.times import Instant
@@ -55,8 +56,7 @@ class Traits:
     first_fetch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     entry: ParsedEntry
     change_hash: str
     place: int
@@ -69,8 +69,7 @@ class Sifted:
     rest: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NewEntry:
+class NewEntry(NamedTuple):
     entry: ParsedEntry
     guid: str | None
     """None when the feed's guids are not to be trusted, or this one is taken."""

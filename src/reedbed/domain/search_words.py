@@ -1,7 +1,7 @@
 """What the search index keeps of an entry, bounded so that no text is too much for either engine."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reedbed.domain.folding import index_text
 
@@ -12,8 +12,7 @@ _MAX_WORD = 200
 _LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD}}})\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchWords:
+class SearchWords(NamedTuple):
     """Folded: words and blanks, nothing else."""
 
     title: str = ""

@@ -6,8 +6,8 @@ hostile markup needs a parser (`plain_text`).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import unescape
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -35,8 +35,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
 _HIDDEN = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
 
 
-@dataclass(frozen=True, slots=True)
-class ContentDigest:
+class ContentDigest(NamedTuple):
     text: str
     """One line for each block."""
     preview: str

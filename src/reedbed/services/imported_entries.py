@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from reedbed.domain.bookmarks import Snapshot
@@ -91,7 +91,7 @@ async def _at_home(tx: Tx, entry: ForeignEntry, row: EntryRow, feed_id: int | No
 async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> list[tuple[ForeignEntry, int]]:
     shelf = await _shelf(tx, user_id, now)
     await lock_feed(tx, shelf)  # two imports at once: the second sees what the first has stored
-    by_guid = {row.guid: (entry, replace(row, feed_id=shelf)) for entry, row in some}
+    by_guid = {row.guid: (entry, row._replace(feed_id=shelf)) for entry, row in some}
     guids = [guid for guid in by_guid if guid]
     known = {guid: id_ for id_, guid, _ in await imported.known(tx, shelf, guids, []) if guid}
     fresh = [row for guid, (_, row) in by_guid.items() if guid not in known]
@@ -163,5 +163,5 @@ def _row(entry: ForeignEntry, now: Instant) -> EntryRow:
         published_at=entry.published,
         fetched_at=now,
         sort_at=sort_at(entry.published, now),
-        text=replace(words, author=storable(entry.author or entry.feed_title)[:_LONGEST_AUTHOR] or None),
+        text=words._replace(author=storable(entry.author or entry.feed_title)[:_LONGEST_AUTHOR] or None),
     )

@@ -1,6 +1,6 @@
 """A mail as an entry: cleaned, previewed, its pictures set apart, its links led straight."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from reedbed.domain.confirmations import find_confirmation
@@ -69,7 +69,7 @@ def letter_of(mail: Mail) -> Letter:
         url=online_version(links),
         sent_at=mail.sent_at,
         change_hash=change_hash(mail.subject, mail.html or mail.text),
-        text=replace(text, content=content, image=None if is_placed(text.image) else text.image),
+        text=text._replace(content=content, image=None if is_placed(text.image) else text.image),
         pictures=tuple(shown.values()),
         confirmation=find_confirmation(mail.subject, text.plain, links, text.words),
     )

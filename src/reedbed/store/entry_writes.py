@@ -1,8 +1,8 @@
 """Entries as a crawl writes them: known, new, changed. Unique keys have the last word."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from sqlalchemy import Text, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -18,8 +18,7 @@ from reedbed.store.tables import entries, entry_bodies, entry_versions
 VERSIONS_KEPT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class EntryText:
+class EntryText(NamedTuple):
     """What is stored of an entry's words; the markup is sanitised."""
 
     title: str
@@ -32,11 +31,10 @@ class EntryText:
     language: str | None = None
     words: int = 0
     extra: str = "{}"
-    search: SearchWords = field(default=SearchWords())
+    search: SearchWords = SearchWords()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRow:
+class EntryRow(NamedTuple):
     feed_id: int
     guid: str | None
     url: str | None
