@@ -49,6 +49,7 @@ from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
 from reedbed.store import app_settings
 from reedbed.store.database import Database
+from reedbed.store.migrations import migrate_apart
 from reedbed.store.opening import open_database, open_with_replica, sqlite_path
 from reedbed.store.startup import prepare
 
@@ -110,7 +111,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
 
 
 async def _database(settings: Settings, *, may_migrate: bool) -> Database:
-    await prepare(settings.database, may_migrate=may_migrate)
+    await prepare(settings.database, may_migrate=may_migrate, migrate=migrate_apart)
     try:
         if settings.database_read_url:
             return await open_with_replica(

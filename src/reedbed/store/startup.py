@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from reedbed.domain.errors import CannotStart
@@ -13,7 +14,9 @@ from reedbed.store.opening import sqlite_path
 QUICK_CHECK_OVER = 100 * 1024 * 1024
 
 
-async def prepare(url: str, *, may_migrate: bool) -> None:
+async def prepare(
+    url: str, *, may_migrate: bool, migrate: Callable[[str], Awaitable[None]] = migrations.migrate
+) -> None:
     """Make sure the database is sound and of this version; raises `CannotStart` with the way out."""
     if url.startswith("sqlite:"):
         _prepare_file(Path(sqlite_path(url)))
@@ -33,7 +36,7 @@ async def prepare(url: str, *, may_migrate: bool) -> None:
         )
     if current is not None and url.startswith("sqlite:"):
         backup_before_migration(Path(sqlite_path(url)), current)
-    await migrations.migrate(url)
+    await migrate(url)
 
 
 def backup_before_migration(path: Path, version: str) -> Path:

@@ -4,7 +4,9 @@ Migrations are numbered files in `versions/`. Alembic is heavy, so it is only im
 to do: the current number is one small query, the newest one is the last file's name.
 """
 
+import asyncio
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from reedbed.store.opening import sqlite_path
 
 VERSIONS = Path(__file__).parent / "versions"
 ADVISORY_LOCK = 0x5265_6564
+BROKE_OFF = "The upgrade of the database broke off. Nothing was changed. Start again to try it once more."
 
 
 def newest() -> str:
@@ -40,6 +43,16 @@ async def migrate(url: str) -> None:
             f"The database could not be brought to version {newest()}: {error}. Nothing was changed. "
             "Start the previous version of Reedbed, or ask for help with this message."
         ) from error
+
+
+async def migrate_apart(url: str) -> None:
+    """As `migrate`, in a process of its own: what it loads would stay in the memory of this one."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await child.communicate(url.encode())
+    if child.returncode != 0:
+        raise CannotStart(said.decode().strip() or BROKE_OFF)
 
 
 def _current_sqlite(path: str) -> str | None:

@@ -1,0 +1,14 @@
+"""Migrates the database whose address stands on standard input; says why it could not, and ends with 1."""
+
+import asyncio
+import sys
+
+from reedbed.domain.errors import CannotStart
+from reedbed.store.migrations import migrate
+
+try:
+    asyncio.run(migrate(sys.stdin.read()))
+except CannotStart as refusal:
+    sys.exit(refusal.message)
+except OSError as error:
+    sys.exit(f"The database cannot be upgraded: {error}. Nothing was changed.")
