@@ -3,7 +3,7 @@
 One reader of 1,000 feeds. CPU is that of the server's process over many requests. Chromium loads 10,000
 rows by scrolling and scrolls over them again. Then keys are pressed: until the next frame is painted, and
 until the article stands there; the clock of a busy machine tells little, so the CPU of the page's thread is
-told as well.
+told as well. For scale, the same by the clock with the browser's CPU slowed down four times.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ HTML_KB, ASSETS_KB = 40, 60
 PAGE_MS, ENTRY_MS, KEY_MS = 15.0, 8.0, 50.0
 ROWS = 10_000
 KEYS = 40
+SLOWED = 4
 MANY: dict[str, Any] = {"api_rate_burst": "1000000", "api_rate_per_second": "100000"}
 
 
@@ -153,6 +154,13 @@ def _press(page: Page, url: str) -> None:
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     _scroll(page, session)
+    _walk(page, session, "")
+    session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+    _walk(page, session, f", CPU slowed {SLOWED} times")
+
+
+def _walk(page: Page, session: CDPSession, how: str) -> None:
+    page.evaluate("() => { painted.length = 0; shown.length = 0; }")
     before = _main_thread(session)
     for key in "j" * KEYS + "k" * (KEYS // 2):
         page.keyboard.press(key)
@@ -160,14 +168,16 @@ def _press(page: Page, url: str) -> None:
         while not page.evaluate("window.opened && window.opened === window.wanted"):
             page.wait_for_timeout(50)
     spent = (_main_thread(session) - before) / (KEYS + KEYS // 2)
-    record("j and k, CPU of the page", spent * 1_000, "ms", compared_to="promised", other=KEY_MS)
+    if not how:  # Slowing down is waiting, and the waiting counts as work.
+        record("j and k, CPU of the page", spent * 1_000, "ms", compared_to="promised", other=KEY_MS)
     painted, opened = page.evaluate("[window.painted, window.shown]")
     for name, times in (("until the row is painted", painted), ("until the article stands there", opened)):
-        record(
-            f"j and k, {name} (median)", statistics.median(times), "ms", compared_to="promised", other=KEY_MS
-        )
-        slow = sorted(times)[int(len(times) * 0.95)]
-        record(f"j and k, {name} (95 of 100)", slow, "ms", compared_to="promised", other=KEY_MS)
+        for share, value in (("median", statistics.median(times)), ("95 of 100", _slow(times))):
+            record(f"j and k, {name} ({share}){how}", value, "ms", compared_to="promised", other=KEY_MS)
+
+
+def _slow(times: list[float]) -> float:
+    return sorted(times)[int(len(times) * 0.95)]
 
 
 def _scroll(page: Page, session: CDPSession) -> None:

@@ -74,6 +74,7 @@ CHROMIUM_OPTIONS = [
     "--disable-gpu",
     "--disable-quic",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",  # Nothing leaves.
     "--no-first-run",
 ]
 

@@ -1,6 +1,6 @@
 """4. The keyboard: every act by a letter, every letter explained by the question mark."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, until, violations
 
@@ -62,3 +62,39 @@ def test_the_list_has_one_stop_for_tab_and_arrows_within(walk: Walk) -> None:
     assert page.evaluate("document.activeElement.closest('.row') === document.querySelectorAll('.row')[1]")
     page.keyboard.press("Home")
     assert page.evaluate("document.activeElement.closest('.row') === document.querySelector('.row')")
+
+
+def test_what_was_read_ahead_tells_what_was_done_since(walk: Walk) -> None:
+    """Articles are fetched before they are asked for; marks and tags given between are on them as well."""
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="Herons return").focus()
+    page.keyboard.press("o")
+    expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+    page.evaluate("window.bar = document.getElementById('article-bar')")
+    _step(page, "j")
+    page.keyboard.press("s")
+    page.fill("#new-tag", "ahead")
+    page.locator("#tags button[name=value]").click()
+    expect(page.locator("#tags .chip a")).to_have_text(["ahead"])
+    page.locator("#article-body").evaluate("body => body.scrollTo(0, 40)")
+    _step(page, "j")
+    expect(page.locator("#tags .chip a")).to_have_count(0)
+    assert page.locator("#article-body").evaluate("body => body.scrollTop") == 0, "a text begins at its top"
+    _step(page, "k")
+    expect(page.locator("#article-bar form[data-mark=starred] button")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(page.locator("#article-bar form[data-mark=read] button")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    expect(page.locator("#tags .chip a")).to_have_text(["ahead"])
+    page.keyboard.press("s")
+    page.locator("#tags button[name=remove_tag]").click()
+    expect(page.locator("#tags .chip a")).to_have_count(0)
+    assert page.evaluate("bar === document.getElementById('article-bar')"), "the bar is not drawn anew"
+
+
+def _step(page: Page, key: str) -> None:
+    before = page.locator("#article .read").get_attribute("data-entry") or ""
+    page.keyboard.press(key)
+    expect(page.locator("#article .read")).not_to_have_attribute("data-entry", before)

@@ -44,6 +44,12 @@ def test_marking_all_is_undone_by_the_button_and_by_z(walk: Walk, home: Reedbed,
     page.evaluate("document.getElementById('toasts').replaceChildren()")  # ten seconds have passed
     page.keyboard.press("z")
     expect(page.locator(".row[data-unread]")).to_have_count(8)
+    _mark_all(page)
+    expect(page.locator(".toast form[action='/undo']")).to_be_visible()
+    page.reload()
+    expect(page.locator(".row[data-unread]")).to_have_count(0)
+    page.keyboard.press("z")
+    expect(page.locator(".row[data-unread]")).to_have_count(8)
 
 
 def test_several_are_selected_and_marked(walk: Walk, home: Reedbed) -> None:

@@ -71,11 +71,13 @@ def _is_page(request: Request, path: str) -> bool:
 
 
 async def _to_the_door(request: Request) -> Response:
-    """A stranger is asked to log in and comes back to the same place; on a new server, to set it up."""
-    door = "/setup" if await needs_owner(get_runtime(request)) else _login_address(request)
+    """A stranger is asked to log in and comes back to the same place; on a new server, to set it up.
+
+    A part of a page is only refused: the page says so, offers the way, and keeps what was typed.
+    """
     if is_htmx(request):
-        said = f'<p class="error">{translate("Log in first.")}</p>'
-        return HTMLResponse(said, 401, {"HX-Redirect": door})
+        return HTMLResponse(f'<p class="error">{translate("Log in first.")}</p>', 401)
+    door = "/setup" if await needs_owner(get_runtime(request)) else _login_address(request)
     return Response(status_code=303, headers={"Location": door})
 
 

@@ -1,8 +1,11 @@
 const polite = document.getElementById("polite");
 
-// Cleared first, so that the same sentence twice is heard twice.
+// The same sentence twice is heard twice only when it was away between.
 export function announce(text) {
   if (!polite || !text) return;
-  polite.textContent = "";
-  setTimeout(() => (polite.textContent = text), 50);
+  if (polite.textContent !== text) polite.textContent = text;
+  else {
+    polite.textContent = "";
+    setTimeout(() => (polite.textContent = text), 50);
+  }
 }

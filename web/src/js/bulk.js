@@ -6,7 +6,7 @@ import { refreshCounts } from "./counts.js";
 import { allRows } from "./rows.js";
 import { announce } from "./announce.js";
 import { closeMenus } from "./menus.js";
-import { dismiss, forgetUndo, showServerToast } from "./toast.js";
+import { dismiss, forgetUndo, showServerToast, showToast } from "./toast.js";
 import { say } from "./words.js";
 
 document.addEventListener("formdata", (event) => {
@@ -48,7 +48,8 @@ export async function undoBulk(fields) {
     announce(say("undone"));
     await Promise.all([reloadList(), refreshCounts()]);
   } catch (error) {
-    explain(error, () => undoBulk(fields));
+    if (error.status === 404) showToast(say("nothingToUndo"));
+    else explain(error, () => undoBulk(fields));
   }
 }
 

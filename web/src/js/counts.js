@@ -3,7 +3,8 @@ import { json } from "./requests.js";
 import { number } from "./words.js";
 
 export function adjust(key, by) {
-  if (known(key)) show(key, Math.max(0, current(key) + by));
+  const found = places(key);
+  if (found.length) put(found, key, Math.max(0, current(found[0]) + by));
 }
 
 /** One entry of this feed became read (-1) or unread (+1): the feed, its folders and the whole. */
@@ -40,13 +41,18 @@ export function foldersOf(key) {
 
 function showGroup(kind, group) {
   for (const element of document.querySelectorAll(`#tree [data-count^="${kind}:"]`)) {
-    const name = element.dataset.count.slice(kind.length + 1);
-    show(element.dataset.count, group[name] ?? 0);
+    const key = element.dataset.count;
+    put([element], key, group[key.slice(kind.length + 1)] ?? 0);
   }
 }
 
 function show(key, n) {
-  for (const element of places(key)) element.textContent = n ? number(n) : "";
+  put(places(key), key, n);
+}
+
+function put(elements, key, n) {
+  const text = n ? number(n) : "";
+  for (const element of elements) if (element.textContent !== text) element.textContent = text;
   if (key === "unread") showInTitle(n);
 }
 
@@ -57,13 +63,8 @@ function showInTitle(n) {
   else navigator.clearAppBadge?.().catch(() => {});
 }
 
-function current(key) {
-  const text = places(key)[0]?.textContent ?? "";
-  return Number(text.replace(/\D/g, "")) || 0;
-}
-
-function known(key) {
-  return places(key).length > 0;
+function current(element) {
+  return Number(element.textContent.replace(/\D/g, "")) || 0;
 }
 
 function places(key) {

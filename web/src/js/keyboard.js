@@ -72,8 +72,8 @@ function toggle(what) {
 }
 
 function undo() {
-  const form = takeUndo();
-  if (form) undoBulk(new FormData(form));
+  const token = takeUndo();
+  if (token) undoBulk({ undo: token });
   else if (!unmark()) announce(say("nothingToUndo"));
 }
 

@@ -4,6 +4,7 @@ import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
 import { part } from "./requests.js";
 import { show } from "./marks.js";
+import { forgetAll } from "./texts.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
 import { say, sayCount } from "./words.js";
@@ -99,6 +100,7 @@ function noteState(state) {
 }
 
 function noteUpdate(news) {
+  forgetAll();
   const open = document.querySelector("#article .read")?.dataset.entry;
   if (open && (news.ids ?? []).map(String).includes(open)) htmx.trigger(document.body, "summaryReady");
 }

@@ -58,13 +58,20 @@ export function show(id, what, value) {
     if (row) showSigns(row);
     if (what === "later") adjust("later", value ? 1 : -1);
   }
-  for (const button of buttons(id, what))
-    press(button, what === "read" ? !value : value, what === "read" ? !value : !value);
+  for (const button of buttons(id, what)) press(button, what, value);
 }
 
-function press(button, pressed, next) {
-  button.setAttribute("aria-pressed", String(pressed));
-  button.value = String(next);
+/** A text that was kept may be older than what its row says. */
+export function pressAs(row, text) {
+  text.querySelector(".read").toggleAttribute("data-unread", row.hasAttribute("data-unread"));
+  for (const what of Object.keys(SAID))
+    for (const button of text.querySelectorAll(`form[data-mark="${what}"] button`))
+      press(button, what, isMarked(row.id.slice(1), what));
+}
+
+function press(button, what, value) {
+  button.setAttribute("aria-pressed", String(what === "read" ? !value : value));
+  button.value = String(!value);
 }
 
 function showSigns(row) {

@@ -1,9 +1,11 @@
 // Opening entries beside the list. The address always tells what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
 import { loadMore } from "./endless.js";
+import { become } from "./become.js";
 import { rowOf } from "./far.js";
-import { mark } from "./marks.js";
-import { explain, isOffline, part } from "./requests.js";
+import { afterPaint } from "./frames.js";
+import { mark, pressAs } from "./marks.js";
+import { explain, isOffline } from "./requests.js";
 import {
   currentRow,
   firstRow,
@@ -15,24 +17,24 @@ import {
   nextUnread,
   setCurrent,
 } from "./rows.js";
+import { forget, nodesOf, prepare } from "./texts.js";
 import { say } from "./words.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
 
 const app = document.getElementById("app");
 const article = document.getElementById("article");
-const kept = new Map();
-const KEPT_AT_MOST = 12;
 let asked = "";
 
-export async function open(row, { push = true, focus = true } = {}) {
+/** Open this row; the one after it on the reader's way is made ready. */
+export async function open(row, way = 1) {
   const url = linkOf(row).href;
   setCurrent(row);
-  if (focus) focusRow(row);
-  await openAddress(url, { push, id: idOf(row) });
-  const next = neighbour(row, 1);
-  if (next) fetchAhead(linkOf(next).href);
-  else await loadMore();
+  focusRow(row);
+  await openAddress(url, { push: true, id: idOf(row) });
+  const next = neighbour(row, way);
+  if (next) afterPaint(() => prepare(linkOf(next).href));
+  else if (way > 0) await loadMore();
 }
 
 /** Open the next or previous row, loading more of the list when it ends. */
@@ -45,17 +47,18 @@ export async function step(by, { unread = false } = {}) {
     await loadMore();
     to = find(from, by);
   }
-  if (to) await open(to);
+  if (to) await open(to, by);
   else announce(say("end"));
 }
 
 export function showPane(name) {
+  showLevel();
+  if (app.dataset.view === name) return;
   app.dataset.view = name;
   document.getElementById("list")?.toggleAttribute("role", false);
   article?.removeAttribute("role");
   const main = name === "article" ? article : document.getElementById("list");
   main?.setAttribute("role", "main");
-  showLevel();
 }
 
 // The open article has the page's first heading, else the list.
@@ -70,10 +73,9 @@ async function openAddress(url, { push, id }) {
   if (push && url !== location.href) history.pushState({ entry: id }, "", url);
   const slow = setTimeout(() => article.setAttribute("aria-busy", "true"), 300);
   try {
-    const html = await (kept.get(url) ?? part(url, "article"));
-    if (asked === url) present(html);
+    const nodes = await nodesOf(url);
+    if (asked === url) present(nodes);
   } catch (error) {
-    kept.delete(url);
     if (isOffline(error)) showToast(say("notKept"));
     else explain(error, () => openAddress(url, { push: false, id }));
   } finally {
@@ -82,23 +84,41 @@ async function openAddress(url, { push, id }) {
   }
 }
 
-function present(html) {
-  article.innerHTML = html;
-  htmx.process(article);
+function present(nodes) {
+  const read = nodes.querySelector(".read");
+  const row = read && rowOf(read.dataset.entry);
+  if (row) linkNeighbours(row, nodes);
+  if (row) pressAs(row, nodes);
+  else forget(asked); // Nothing would tell how it is marked when it is shown again.
+  put(nodes);
   showPane("article");
-  const read = article.querySelector(".read");
   if (!read) return;
-  linkNeighbours(rowOf(read.dataset.entry));
   document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + read.dataset.title;
   noteOpened(read);
   announce(read.querySelector("h1").textContent);
 }
 
+/** The bars stay and change where they differ; between them another text begins. */
+function put(nodes) {
+  const body = document.getElementById("article-body");
+  const fresh = [...nodes.children];
+  const old = [...article.children];
+  if (!body || old.length !== fresh.length) article.replaceChildren(nodes);
+  else {
+    const scrolled = body.scrollTop > 0; // Asked before anything changes: afterwards it would cost a layout.
+    old.forEach((part, place) => part !== body && become(part, fresh[place]));
+    body.replaceChildren(...nodes.getElementById("article-body").childNodes);
+    if (scrolled) body.scrollTop = 0;
+  }
+  for (const live of article.querySelectorAll(".bar :is([hx-post], [hx-get])")) htmx.process(live);
+  afterPaint(() => htmx.process(document.getElementById("article-body")));
+}
+
 /** The part alone does not know what stands around its entry; the list does. */
-function linkNeighbours(row) {
+function linkNeighbours(row, nodes) {
   for (const [name, by] of [["previous", -1], ["next", 1]]) {
-    const beside = row && neighbour(row, by);
-    const link = beside && article.querySelector(`#article-bar [data-act=${name}]`);
+    const beside = neighbour(row, by);
+    const link = beside && nodes.querySelector(`#article-bar [data-act=${name}]`);
     if (!link) continue;
     link.href = linkOf(beside).href;
     link.removeAttribute("aria-disabled");
@@ -115,19 +135,6 @@ function noteOpened(read) {
     button.value = read.dataset.entry;
   }
   document.dispatchEvent(new CustomEvent("reedbed:article", { detail: read }));
-}
-
-function fetchAhead(url) {
-  if (kept.has(url) || navigator.connection?.saveData) return;
-  kept.set(
-    url,
-    part(url, "article", { "X-Purpose": "prefetch" }).catch((error) => {
-      kept.delete(url);
-      throw error;
-    }),
-  );
-  kept.get(url).catch(() => {});
-  if (kept.size > KEPT_AT_MOST) kept.delete(kept.keys().next().value);
 }
 
 function closeArticle() {
@@ -168,6 +175,7 @@ document.addEventListener("click", (event) => {
 
 if (app && article) {
   addEventListener("popstate", follow);
+  article.addEventListener("htmx:afterSwap", () => forget(location.href));
   const read = article.querySelector(".read");
   if (read) queueMicrotask(() => noteOpened(read)); // once the modules after this one listen
   else if (/\/entry\/\d+$/.test(location.pathname)) follow(); // offline, the list stands in for the page

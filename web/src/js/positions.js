@@ -6,18 +6,19 @@ const SETTLED = 400;
 let timer = 0;
 
 document.addEventListener("reedbed:article", ({ detail: read }) => {
-  const body = read.closest(".pane-body");
   const part = places.get(read.dataset.entry);
+  const body = read.closest(".pane-body");
   if (part) body.scrollTop = part * body.scrollHeight;
-  body.addEventListener(
-    "scroll",
-    () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => note(read, body), SETTLED);
-    },
-    { passive: true },
-  );
 });
+document.addEventListener(
+  "scroll",
+  ({ target }) => {
+    if (target.id !== "article-body") return;
+    clearTimeout(timer);
+    timer = setTimeout(() => note(target.querySelector(".read"), target), SETTLED);
+  },
+  { capture: true, passive: true },
+);
 
 /** The beginning and the end are not worth returning to. */
 function note(read, body) {

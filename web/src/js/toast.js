@@ -3,8 +3,9 @@ import htmx from "./htmx.js";
 
 const STAYS = 10_000;
 const place = document.getElementById("toasts");
+const KEPT = "reedbed:undo";
+const UNDO_LASTS = 3_600_000; // The server takes back for an hour.
 let timer = 0;
-let undoForm = null;
 
 export function showToast(message, action) {
   const shape = document.getElementById("toast-shape");
@@ -31,19 +32,20 @@ export function dismiss() {
   place.replaceChildren();
 }
 
-/** The form of the last act that can be taken back, on the page or not; each is given out once. */
+/** What takes back the last act of this tab, even after a reload; each is given out once. */
 export function takeUndo() {
-  const form = undoForm;
-  undoForm = null;
-  return form;
+  const { token, until } = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+  forgetUndo();
+  return until > Date.now() ? token : null;
 }
 
 export function forgetUndo() {
-  undoForm = null;
+  sessionStorage.removeItem(KEPT);
 }
 
 function noteUndo() {
-  undoForm = place.querySelector("form[data-undo]") ?? undoForm;
+  const token = place.querySelector("form[data-undo]")?.elements.undo.value;
+  if (token) sessionStorage.setItem(KEPT, JSON.stringify({ token, until: Date.now() + UNDO_LASTS }));
 }
 
 function replace(toast) {
