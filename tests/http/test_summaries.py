@@ -108,12 +108,12 @@ async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, d
 
 
 @pytest.mark.parametrize(
-    ("budget", "breaker", "said"),
+    ("budget", "breaker", "cause", "said"),
     [
-        (Budget(), Breaker(), "paused by the operator"),
-        (Budget(daily_tokens=0), Breaker(), "the budget for the model is used up"),
-        (Budget(user_daily_cost=0), Breaker(), "the budget for the model is used up"),
-        (Budget(), Breaker("OPEN", failures=5, last_failure_at=1), "The model stopped answering"),
+        (Budget(), Breaker(), "paused", "paused by the operator"),
+        (Budget(daily_tokens=0), Breaker(), "budget", "the budget for the model is used up"),
+        (Budget(user_daily_cost=0), Breaker(), "budget", "the budget for the model is used up"),
+        (Budget(), Breaker("OPEN", failures=5, last_failure_at=1), "silence", "The model stopped answering"),
     ],
     ids=["paused", "spent", "spent by the user", "left alone"],
 )
@@ -123,6 +123,7 @@ async def test_one_that_waits_for_a_model_nobody_asks_says_why(
     desk: Desk,
     budget: Budget,
     breaker: Breaker,
+    cause: str,
     said: str,
 ) -> None:
     page = await by_cookie("reader@example.org")
@@ -133,9 +134,12 @@ async def test_one_that_waits_for_a_model_nobody_asks_says_why(
     async with runtime.db.write() as tx:
         await ai_state.lock(tx, ["mock"])
         await ai_state.write(tx, "mock", replace(breaker, last_failure_at=since))
-        await ai_state.set_paused(tx, runtime.now(), paused="by the operator" in said)
+        await ai_state.set_paused(tx, runtime.now(), paused=cause == "paused")
     block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert said in block and "Reading is not affected" in block
+    told = (await page.get(f"/api/v1/entries/{entry}/summary")).json()
+    assert (told["status"], told["waiting"]["cause"]) == ("pending", cause)
+    assert (told["waiting"]["until"] is None) == (cause != "silence")
 
 
 async def test_without_a_script_the_address_leads_to_the_article(by_cookie: SignIn, desk: Desk) -> None:

@@ -5,13 +5,24 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from reedbed.domain.summaries import EXTRACT, SummaryState
+from reedbed.domain.accounts import Caller
+from reedbed.domain.summaries import EXTRACT
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response
+from reedbed.http.json import json_response, moment
+from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
+from reedbed.services.summary_waits import why_waiting
 
 router = APIRouter(prefix="/api/v1/entries", tags=["summaries"])
+
+
+class WaitOut(BaseModel):
+    cause: str = Field(
+        description="paused (by the operator), budget (used up), silence (of the model)",
+        examples=["paused"],
+    )
+    until: str | None = Field(description="The next try, where it is known.")
 
 
 class SummaryOut(BaseModel):
@@ -24,6 +35,7 @@ class SummaryOut(BaseModel):
     )
     built_in: bool = Field(description="Sentences of the article itself; nothing was sent anywhere.")
     error: str | None
+    waiting: WaitOut | None = Field(description="Why a pending one is not being written now.")
 
 
 @router.get(
@@ -33,7 +45,7 @@ class SummaryOut(BaseModel):
     responses={200: {"model": SummaryOut}},
 )
 async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
-    return json_response(_summary(await get_summary(runtime, caller.user, entry_id)))
+    return json_response(await _summary(runtime, caller, entry_id))
 
 
 @router.post(
@@ -43,11 +55,12 @@ async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Respons
     responses={202: {"model": SummaryOut}},
 )
 async def again(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
-    return json_response(_summary(await get_summary(runtime, caller.user, entry_id, again=True)), 202)
+    return json_response(await _summary(runtime, caller, entry_id, again=True), 202)
 
 
-def _summary(state: SummaryState) -> dict[str, Any]:
-    found = state.summary
+async def _summary(runtime: Runtime, caller: Caller, entry_id: int, *, again: bool = False) -> dict[str, Any]:
+    state = await get_summary(runtime, caller.user, entry_id, again=again)
+    found, wait = state.summary, await why_waiting(runtime, caller.user, state)
     return {
         "status": state.status,
         "summary": found.text if found else None,
@@ -56,4 +69,5 @@ def _summary(state: SummaryState) -> dict[str, Any]:
         "model": state.model,
         "built_in": state.model == EXTRACT,
         "error": state.error,
+        "waiting": {"cause": wait.cause, "until": moment(wait.until)} if wait else None,
     }

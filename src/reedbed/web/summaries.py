@@ -9,9 +9,10 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
+from reedbed.services.summary_waits import why_waiting
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.summary_block import summary_view, why_waiting
+from reedbed.web.summary_block import summary_view, waiting_told
 from reedbed.web.views.reading import SummaryAnswer
 
 router = APIRouter(include_in_schema=False)
@@ -40,7 +41,7 @@ async def _block(
     request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool
 ) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
-    async with runtime.db.read() as tx:
-        why = await why_waiting(tx, runtime, caller.user_id, state, zone_of(request))
+    wait = await why_waiting(runtime, caller.user, state)
+    why = waiting_told(wait, runtime.now(), zone_of(request))
     answer = SummaryAnswer(entry_id, summary_view(state, why=why))
     return await page(request, "reading/summary.html", None, article=answer)

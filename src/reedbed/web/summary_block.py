@@ -5,14 +5,13 @@ from datetime import tzinfo
 from fastapi import Request
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.breaker import shown_state
-from reedbed.domain.budget import is_spent_for_user
 from reedbed.domain.entries import Entry
 from reedbed.domain.summaries import EXTRACT, SummaryState
+from reedbed.domain.times import Instant
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
+from reedbed.services.summary_waits import Wait
 from reedbed.services.writers import variant_for_feed
-from reedbed.store import ai_state
 from reedbed.store.database import Tx
 from reedbed.web.moments import coming_moment
 from reedbed.web.sentences import retell
@@ -52,23 +51,21 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
     return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 
-async def why_waiting(tx: Tx, runtime: Runtime, user_id: int, state: SummaryState, zone: tzinfo) -> str:
-    """For a summary that waits for a model nobody asks at the moment."""
-    if state.status != "pending" or state.model == EXTRACT:
-        return ""
-    if await ai_state.is_paused(tx):
-        return translate("Summaries are paused by the operator. Reading is not affected.")
-    if is_spent_for_user(runtime.ai.budget, await ai_state.spent(tx, user_id, runtime.now())):
-        return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")
-    breaker, policy, now = await ai_state.breaker_of(tx, state.model), runtime.ai.breaker, runtime.now()
-    if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
-        return ""
-    return translate(
-        "Summaries are paused. The model stopped answering at %(since)s. "
-        "Reading is not affected; the next try is at %(until)s.",
-        since=coming_moment(breaker.last_failure_at, now, zone),
-        until=coming_moment(breaker.last_failure_at + policy.recovery, now, zone),
-    )
+def waiting_told(wait: Wait | None, now: Instant, zone: tzinfo) -> str:
+    match wait:
+        case None:
+            return ""
+        case Wait("paused"):
+            return translate("Summaries are paused by the operator. Reading is not affected.")
+        case Wait("silence", since, until) if since is not None and until is not None:
+            return translate(
+                "Summaries are paused. The model stopped answering at %(since)s. "
+                "Reading is not affected; the next try is at %(until)s.",
+                since=coming_moment(since, now, zone),
+                until=coming_moment(until, now, zone),
+            )
+        case _:
+            return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")
 
 
 def _caller(request: Request) -> Caller | None:
