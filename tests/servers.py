@@ -157,7 +157,8 @@ def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(**other: str) -> Iterator[PostgresServer]:
+    """With these settings instead of those of the tests."""
     if url := os.environ.get("TEST_POSTGRES_URL"):
         yield PostgresServer(url)
         return
@@ -165,7 +166,8 @@ def postgres_server() -> Iterator[PostgresServer]:
     with work_directory("rbpg") as directory:
         port = free_port()
         create_cluster(binaries, directory)
-        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        settings = POSTGRES_OPTIONS | other
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         command = [
             binaries / "postgres",
             "-D",

@@ -2,15 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from sqlite3 import DatabaseError
 
 import pytest
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import Database, counting
+from reedbed.store import sqlite
+from reedbed.store.database import Database, Tx, counting
 from reedbed.store.dialect import among, larger, smaller
 from reedbed.store.opening import open_database
+from reedbed.store.sqlite import connect
 from reedbed.store.statements import Statement
 from reedbed.store.tables import app_settings
 
@@ -61,6 +67,50 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_and_the_next_one_wo
     async with db.write() as tx:
         await tx.run(PUT, _row("b"))
     assert await _keys(db) == ["b"]
+
+
+async def test_a_transaction_at_once_is_whole(db: Database) -> None:
+    async def work(tx: Tx) -> str:
+        await tx.run_each(PUT, [_row("a"), _row("b")])
+        await tx.run(DELETE, {"key": "a"})
+        return "done"
+
+    async def fail(tx: Tx) -> None:
+        await tx.run(PUT, _row("c"))
+        raise RuntimeError
+
+    assert await db.write_at_once(work) == "done"
+    with pytest.raises(RuntimeError):
+        await db.write_at_once(fail)
+    assert await _keys(db) == ["b"]
+
+
+async def test_on_sqlite_a_transaction_at_once_waits_for_nothing_else(sqlite_url: str) -> None:
+    async def doze(tx: Tx) -> None:
+        await tx.run(PUT, _row("a"))
+        await asyncio.sleep(0)
+
+    db = await open_database(sqlite_url)
+    with pytest.raises(RuntimeError, match="nothing but its database"):
+        await db.write_at_once(doze)
+    assert await _keys(db) == []
+    await db.close()
+
+
+@pytest.mark.parametrize("long", [sqlite.LONG_LOG, 0])
+async def test_the_log_of_sqlite_is_brought_over_beside_the_writer(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, long: int
+) -> None:
+    monkeypatch.setattr(sqlite, "BROUGHT_OVER_AFTER", 100)
+    monkeypatch.setattr(sqlite, "LONG_LOG", long)
+    db = await open_database(sqlite_url)
+    async with asyncio.timeout(30):
+        for part in count():
+            async with db.write() as tx:
+                await tx.run_each(PUT, [_row(f"{part} {number}") for number in range(100)])
+            if await asyncio.to_thread(_in_the_file, sqlite_url) >= 300:
+                break
+    await db.close()
 
 
 async def test_a_row_that_is_there_already_is_not_returned(db: Database) -> None:
@@ -120,6 +170,18 @@ async def test_a_database_that_is_not_there_is_said_plainly() -> None:
 
 def _row(key: str, now: int = 1) -> dict[str, object]:
     return {"key": key, "value": "", "now": now}
+
+
+def _in_the_file(url: str) -> int:
+    """Rows that are in the file itself, whatever its log says."""
+    path = Path(url.removeprefix("sqlite:///"))
+    copy = path.with_name("without-log.db")
+    copy.write_bytes(path.read_bytes())
+    with closing(connect(str(copy))) as connection:
+        try:
+            return connection.execute("SELECT count(*) FROM app_settings").fetchone()[0]
+        except DatabaseError:  # copied while it was being written
+            return 0
 
 
 async def _keys(db: Database) -> list[str]:

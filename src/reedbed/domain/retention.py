@@ -24,10 +24,6 @@ MISSED_FOR: Millis = 30 * DAY
 MOST_KEPT_ENTRIES = 1_000_000
 MOST_KEPT_DAYS = 36_500
 
-SMALLEST_BATCH, LARGEST_BATCH = 25, 200
-BATCH_MS = 15.0
-"""How long one batch may hold the writer; well below what a reader would notice."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -122,12 +118,6 @@ def is_due(last: Instant | None, now: Instant, local: datetime, hour: int) -> bo
     if last is None:
         return now - turn < HOUR
     return last < turn
-
-
-def next_batch(size: int, took_ms: float) -> int:
-    """As many as fit into the time a batch may take, growing and shrinking by at most half."""
-    fitting = size * BATCH_MS / max(took_ms, 0.1)
-    return int(min(max(fitting, size * 0.5, SMALLEST_BATCH), size * 1.5 + 1, LARGEST_BATCH))
 
 
 def removed_keys(guid: str | None, url: str | None, change_hash: str) -> list[int]:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -21,14 +22,14 @@ from reedbed.domain.retention import (
     in_use,
     is_due,
     limits_of_feed,
-    next_batch,
     shorter_ages,
 )
-from reedbed.domain.search_words import SearchWords, search_words
+from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import DAY, SECOND, Millis
-from reedbed.ingest.text import clean_text
 from reedbed.services.announcing import announce_counts
+from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import tidy_search, weight_of, words_of
 from reedbed.store import (
     app_settings,
     cleanups,
@@ -42,16 +43,19 @@ from reedbed.store import (
 )
 from reedbed.store.cleanups import Cleanup
 from reedbed.store.database import Tx
-from reedbed.store.retention import START, State
+from reedbed.store.retention import START, Removed, State
 from reedbed.store.search import texts
 
 log = structlog.get_logger()
 
 AT_ONCE = 2_000
 """Candidates looked up in one go."""
-FIRST_BATCH = 25
+TEXTS_AT_ONCE = 100
+MERGED_AFTER = 16
+"""Pieces; SQLite's index joins no fewer."""
 KEYS_AT_ONCE = 500
 _PAUSE = 0.002
+_Said = tuple[int, list[SearchWords]]
 _TOO_LARGE = "DB exceeds configured limit"
 _LEANEST = "leanest_entry_bytes"
 _WARNING = "db_size_warning"
@@ -107,41 +111,55 @@ class _Fitted:
 class _Run:
     runtime: Runtime
     id: int
-    batch: int = FIRST_BATCH
+    pieces: Pieces
+    written: int = 0
     losers: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
-        waiting = list(entry_ids)
+        for place in range(0, len(entry_ids), TEXTS_AT_ONCE):
+            waiting = await _words(self.runtime, entry_ids[place : place + TEXTS_AT_ONCE])
+            while waiting:
+                piece = self.pieces.take(waiting, _weigh)
+                gone = await self.pieces.write(partial(self._remove, piece, state))
+                self.losers |= gone.lost.keys()
+                await self._breathe()
+
+    async def _remove(self, piece: Sequence[_Said], state: State, tx: Tx) -> Removed:
+        gone = await retention.remove(tx, [entry_id for entry_id, _ in piece], state, piece)
+        await cleanups.add(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
+        await cleanups.tell(tx, gone.lost, self.runtime.now())
+        return gone
+
+    async def clear_articles(self, entry_ids: Sequence[int]) -> None:
+        waiting = await _words(self.runtime, entry_ids, always=True)
         while waiting:
-            some, waiting = waiting[: self.batch], waiting[self.batch :]
-            words = await _words(self.runtime, some)
-            clock = asyncio.get_running_loop().time
-            async with self.runtime.db.write() as tx:
-                started = clock()
-                gone = await retention.remove(tx, some, state, words)
-                await cleanups.add(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
-                await cleanups.tell(tx, gone.lost, self.runtime.now())
-            took = (clock() - started) * 1_000
-            self.losers |= gone.lost.keys()
-            self.batch = next_batch(self.batch, took)
+            await self.pieces.write(partial(self._clear, self.pieces.take(waiting, _weigh)))
             await self._breathe()
+
+    async def _clear(self, piece: Sequence[_Said], tx: Tx) -> None:
+        cleared = await leftovers.clear_articles(tx, [entry_id for entry_id, _ in piece])
+        await search.forget(tx, piece)
+        await search.index(tx, [(entry_id, said[0]) for entry_id, said in piece if said])
+        await cleanups.add(tx, self.id, articles_cleared=cleared)
 
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:
             await cleanups.add(tx, self.id, **more)
 
     async def _breathe(self) -> None:
-        """Let others write, and join the piece of search index that each batch leaves behind."""
-        await asyncio.sleep(_PAUSE)
-        if self.runtime.db.engine == "sqlite":  # PostgreSQL tidies by itself
-            async with self.runtime.db.write() as tx:
-                await search.merge_some(tx)
-            await asyncio.sleep(_PAUSE)
+        """Let others write, and now and then join what the pieces leave behind in the search index."""
+        await self.pieces.rest()
+        self.written += 1
+        if (
+            self.runtime.db.engine == "sqlite" and self.written % MERGED_AFTER == 0
+        ):  # PostgreSQL does it itself
+            await tidy_search(self.runtime)
 
 
 async def _begin(runtime: Runtime) -> _Run:
     async with runtime.db.write() as tx:
-        return _Run(runtime, (await cleanups.begin(tx, runtime.now())).id)
+        begun = await cleanups.begin(tx, runtime.now())
+    return _Run(runtime, begun.id, Pieces(runtime.db))
 
 
 async def _terms(runtime: Runtime) -> _Terms:
@@ -209,17 +227,11 @@ async def _clear_articles(run: _Run) -> None:
     beyond, before = 0, run.runtime.now() - ARTICLES_KEPT
     while True:
         async with run.runtime.db.read() as tx:
-            found = await leftovers.articles(tx, before, beyond=beyond, most=FIRST_BATCH)
+            found = await leftovers.articles(tx, before, beyond=beyond, most=TEXTS_AT_ONCE)
         if not found:
             return
         beyond = found[-1]
-        words = await _words(run.runtime, found, always=True)
-        async with run.runtime.db.write() as tx:
-            cleared = await leftovers.clear_articles(tx, found)
-            await search.forget(tx, words)
-            await search.index(tx, [(entry_id, said[0]) for entry_id, said in words])
-            await cleanups.add(tx, run.id, articles_cleared=cleared)
-        await asyncio.sleep(_PAUSE)
+        await run.clear_articles(found)
 
 
 async def _remove_unfollowed(run: _Run) -> None:
@@ -334,20 +346,21 @@ async def _in_use(runtime: Runtime) -> int:
     return used
 
 
-async def _words(
-    runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False
-) -> list[tuple[int, list[SearchWords]]]:
+async def _words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False) -> list[_Said]:
     """What the search index may hold of these entries: from the feed's text first, then the whole article."""
     if not always and not search.needs_words_to_forget(runtime.db.engine):
-        return []
+        return [(entry_id, []) for entry_id in entry_ids]
     async with runtime.db.read() as tx:
         found = await texts.possibly_indexed(tx, entry_ids)
-    return await asyncio.to_thread(_words_of, found)
+    return await asyncio.to_thread(_words_of, entry_ids, found)
 
 
-def _words_of(found: Sequence[texts.Unindexed]) -> list[tuple[int, list[SearchWords]]]:
-    said: dict[int, list[SearchWords]] = {}
+def _words_of(entry_ids: Sequence[int], found: Sequence[texts.Unindexed]) -> list[_Said]:
+    said: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
     for one in found:
-        words = search_words(one.title, clean_text(one.content), one.author)
-        said.setdefault(one.id, []).append(words)
+        said[one.id].append(words_of(one))
     return list(said.items())
+
+
+def _weigh(one: _Said) -> float:
+    return weight_of(one[1])

@@ -1,21 +1,28 @@
-"""Mending the search index: what it lacks is added; once worn it is built anew, newest entries first."""
+"""Mending the search index: what it lacks is added; once worn it is built anew, newest entries first.
+
+All of it in pieces, so that a reader's own writes never wait long.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from reedbed.domain.pieces import weight
 from reedbed.domain.search_words import SearchWords, search_words
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.text import clean_text
+from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
 from reedbed.store import search
 from reedbed.store.database import Database
 from reedbed.store.search import texts
-from reedbed.store.search.texts import Unindexed
+from reedbed.store.search.texts import NEWEST, Unindexed
 
 AT_ONCE = 100
-"""Entries in one transaction, so that a reader's own writes never wait long."""
-ROUNDS = 200
-_PAUSE = 0.05
+"""Texts read in one go."""
+MOST_A_TURN = 20_000
+MERGES = 800
+MERGE_PAUSE = 0.01
 
 
 async def mend_search_each_hour(runtime: Runtime) -> int:
@@ -28,40 +35,66 @@ async def mend_search(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         if await search.is_worn(tx):
             await search.clear(tx)
-    indexed = 0
-    for _ in range(ROUNDS):
-        some = await _index_some(runtime.db)
-        indexed += some
-        if some < AT_ONCE:
-            break
-        await asyncio.sleep(_PAUSE)
-    return indexed
+    return await _index_missing(runtime.db, most=MOST_A_TURN)
 
 
 async def rebuild_search(runtime: Runtime) -> int:
     """Build the index anew, all of it; searches find what is in it so far."""
     async with runtime.db.write() as tx:
         await search.clear(tx)
-    return await index_everything(runtime.db)
+    return await _index_missing(runtime.db)
 
 
-async def index_everything(db: Database, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Add what the index lacks, all of it; `tell` hears how many at a time."""
-    indexed = 0
-    while some := await _index_some(db):
-        indexed += some
-        tell(some)
+async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
+    """Add what the index lacks in a database that nobody else uses; `tell` hears how many at a time."""
+    return await _index_missing(db, tell=tell, resting=False)
+
+
+async def tidy_search(runtime: Runtime) -> int:
+    """Join the parts of the search index, a moment at a time, so that others' writes come in between."""
+    for rounds in range(MERGES):
+        if not await runtime.db.write_at_once(search.merge_some):
+            return rounds
+        await asyncio.sleep(MERGE_PAUSE)
+    return MERGES
+
+
+async def _index_missing(
+    db: Database,
+    *,
+    most: int | None = None,
+    tell: Callable[[int], None] = lambda _: None,
+    resting: bool = True,
+) -> int:
+    pieces, beyond, indexed = Pieces(db), NEWEST, 0
+    while most is None or indexed < most:
+        async with db.read() as tx:
+            missing = await texts.unindexed(tx, AT_ONCE, beyond)
+        if not missing:
+            break
+        waiting = await asyncio.to_thread(_said, missing)
+        while waiting:
+            piece = pieces.take(waiting, _weigh)
+            await pieces.write(partial(search.index, rows=piece))
+            if resting:
+                await pieces.rest()
+        beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
+        tell(len(missing))
     return indexed
 
 
-async def _index_some(db: Database) -> int:
-    async with db.read() as tx:
-        missing = await texts.unindexed(tx, AT_ONCE)
-    words = await asyncio.to_thread(lambda: [(entry.id, _words(entry)) for entry in missing])
-    async with db.write() as tx:
-        await search.index(tx, words)
-    return len(missing)
+def _said(entries: Sequence[Unindexed]) -> list[tuple[int, SearchWords]]:
+    return [(one.id, words_of(one)) for one in entries]
 
 
-def _words(entry: Unindexed) -> SearchWords:
+def _weigh(said: tuple[int, SearchWords]) -> float:
+    return weight_of([said[1]])
+
+
+def words_of(entry: Unindexed) -> SearchWords:
     return search_words(entry.title, clean_text(entry.content), entry.author)
+
+
+def weight_of(said: Sequence[SearchWords]) -> float:
+    """What it takes to index these, or to take them out."""
+    return weight(sum(len(words.text) for words in said))

@@ -1,6 +1,5 @@
 """Sweeping: small chores that keep the database small, done by one process for all."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.summaries import EXTRACT
@@ -9,7 +8,7 @@ from reedbed.services.identities import sweep_sign_ins
 from reedbed.services.marking import sweep_dead
 from reedbed.services.recounting import recount_each_day
 from reedbed.services.runtime import Runtime
-from reedbed.services.search_upkeep import mend_search_each_hour
+from reedbed.services.search_upkeep import mend_search_each_hour, tidy_search
 from reedbed.services.story_grouping import forget_stories
 from reedbed.services.webhook_calls import forget_calls
 from reedbed.store import (
@@ -21,7 +20,6 @@ from reedbed.store import (
     jobs,
     mail_links,
     newsletters,
-    search,
     set_clocks,
     summaries,
     summary_queue,
@@ -33,8 +31,6 @@ JOBS_KEPT = 30 * DAY
 EVENTS_KEPT = 365 * DAY
 SUMMARIES_KEPT = 30 * DAY
 DELIVERIES_KEPT = 7 * DAY
-MERGES = 800
-MERGE_PAUSE = 0.01
 PIECES, PIECES_AT_ONCE = 1_000, 5
 LONG_UNSEEN = 2 * DAY
 _SWEPT_AT = "swept_at"
@@ -86,16 +82,6 @@ async def sweep_links(runtime: Runtime) -> int:
 async def sweep_events(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await events.forget(tx, runtime.now() - EVENTS_KEPT)
-
-
-async def tidy_search(runtime: Runtime) -> int:
-    """Join the parts of the search index, a moment at a time, so that a reader's writes come in between."""
-    for rounds in range(MERGES):
-        async with runtime.db.write() as tx:
-            if not await search.merge_some(tx):
-                return rounds
-        await asyncio.sleep(MERGE_PAUSE)
-    return MERGES
 
 
 async def sweep_summaries(runtime: Runtime) -> int:

@@ -4,13 +4,15 @@ A `Tx` runs `Statement`s and hands back rows that answer to names and positions.
 services open it, keep it short and never hold it across a network call.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from reedbed.store.statements import Statement
+
+T = TypeVar("T")
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -62,6 +64,13 @@ class Database(Protocol):
     def read(self) -> AbstractAsyncContextManager[Tx]: ...
 
     def write(self) -> AbstractAsyncContextManager[Tx]: ...
+
+    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """A transaction that keeps others waiting as little as can be, for work that is done again if lost.
+
+        It may be lost as a whole with the machine's power, and `work` awaits nothing but its statements.
+        """
+        ...
 
     async def vacuum(self) -> None:
         """Give unused space back, as far as the engine can while others read and write."""

@@ -4,14 +4,17 @@ It lags behind by a moment. Whoever reads says that this does no harm, with `lag
 answer is left out until it does.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 import structlog
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import Database, PoolUse, Tx
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -41,6 +44,9 @@ class ReplicatedDatabase:
     async def write(self) -> AsyncGenerator[Tx]:
         async with self._primary.write() as tx:
             yield tx
+
+    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return await self._primary.write_at_once(work)
 
     async def vacuum(self) -> None:
         await self._primary.vacuum()

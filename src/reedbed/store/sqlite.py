@@ -6,8 +6,8 @@ IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail w
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.database import NOTHING, PoolUse, Row, note_statement
+from reedbed.store.database import NOTHING, PoolUse, Row, Tx, note_statement
 from reedbed.store.statements import SQLITE, Params, Statement
 from reedbed.store.vacuum import vacuum_sqlite
 
@@ -24,6 +24,12 @@ T = TypeVar("T")
 
 READERS = 4
 BUSY_TIMEOUT_MS = 5_000
+
+BROUGHT_OVER_AFTER = 1_000
+"""Rows changed since the log was last brought over into the file; nobody counts its pages."""
+LONG_LOG, LONGEST_LOG = 8_000, 32_000
+"""Pages. The log begins anew only when all of it is in the file, which never happens beside writers that do
+not pause; so they do when it is long. At its longest a commit brings it over, if nothing else could."""
 
 
 def _json(values: list[object]) -> str:
@@ -61,12 +67,10 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
 class ConnectionThread:
     """A connection that lives in a thread of its own and does jobs in the order they come."""
 
-    def __init__(self, path: str, *, readonly: bool) -> None:
+    def __init__(self, path: str, name: str, *, readonly: bool = False) -> None:
         self.connection = connect(path, readonly=readonly)
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = Thread(
-            target=self._work, name="sqlite-reader" if readonly else "sqlite-writer", daemon=True
-        )
+        self._thread = Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     async def do(self, job: Callable[[sqlite3.Connection], T]) -> T:
@@ -165,13 +169,8 @@ class SqliteTx:
         return await self._guarded(begin_first)
 
     async def _guarded(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        try:
+        with _explained():
             return await self._thread.do(job)
-        except sqlite3.OperationalError as error:
-            plain = _explain(error)
-            if plain is None:
-                raise
-            raise Unavailable(plain) from error
 
     async def commit(self) -> None:
         if self._begun:
@@ -182,14 +181,26 @@ class SqliteTx:
             self._thread.do_later(_rollback)
 
 
+class _TxAtOnce(SqliteTx):
+    """A transaction that runs where its connection lives: nothing in it has to wait for the event loop."""
+
+    async def _guarded(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        with _explained():
+            return job(self._thread.connection)
+
+
 class SqliteDatabase:
     engine = "sqlite"
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._writer = ConnectionThread(path, readonly=False)
+        self._writer = ConnectionThread(path, "sqlite-writer")
+        self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {LONGEST_LOG}")
         self._writing = asyncio.Lock()
-        self._readers = [ConnectionThread(path, readonly=True) for _ in range(READERS)]
+        self._checkpoints = ConnectionThread(path, "sqlite-checkpoints")
+        self._brought_over = 0
+        self._bringing: asyncio.Task[None] | None = None
+        self._readers = [ConnectionThread(path, "sqlite-reader", readonly=True) for _ in range(READERS)]
         self._idle: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in self._readers:
             self._idle.put_nowait(reader)
@@ -214,6 +225,32 @@ class SqliteDatabase:
             except BaseException:
                 tx.abandon()
                 raise
+            self._bring_over_soon()
+
+    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """Between two statements the writer is not kept by a loop that is busy with something else."""
+        async with self._writing:
+            done = await self._writer.do(lambda _: _to_its_end(_whole(work, self._writer)))
+            self._bring_over_soon()
+            return done
+
+    def _bring_over_soon(self) -> None:
+        """Have the log brought over into the file when there is enough of it, while others read and write.
+
+        It makes the disk write all of it, a tenth of a second now and then; SQLite lets the commit do it that
+        comes upon a log that is long enough, and everybody waits.
+        """
+        changes = self._writer.connection.total_changes
+        if changes - self._brought_over >= BROUGHT_OVER_AFTER and (
+            self._bringing is None or self._bringing.done()
+        ):
+            self._brought_over = changes
+            self._bringing = asyncio.create_task(self._bring_over())
+
+    async def _bring_over(self) -> None:
+        if await self._checkpoints.do(_checkpoint) > LONG_LOG:
+            async with self._writing:  # what came meanwhile is little
+                await self._checkpoints.do(_checkpoint)
 
     async def vacuum(self) -> None:
         """Writes of this process wait meanwhile; a file that cannot be rewritten stays as it is."""
@@ -225,7 +262,9 @@ class SqliteDatabase:
         return PoolUse(reading + self._writing.locked(), len(self._readers) + 1)
 
     async def close(self) -> None:
-        for thread in (*self._readers, self._writer):
+        if self._bringing is not None:
+            await self._bringing
+        for thread in (*self._readers, self._checkpoints, self._writer):
             await asyncio.to_thread(thread.close)
 
 
@@ -242,9 +281,50 @@ def _first(cursor: sqlite3.Cursor) -> Row | None:
     return rows[0] if rows else None
 
 
+async def _whole(work: Callable[[Tx], Awaitable[T]], writer: ConnectionThread) -> T:
+    tx = _TxAtOnce(writer, "BEGIN IMMEDIATE")
+    try:
+        done = await work(tx)
+        await tx.commit()
+    except BaseException:
+        _rollback(writer.connection)
+        raise
+    return done
+
+
+def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run what awaits nothing but a `_TxAtOnce`, and so never waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise RuntimeError("a transaction at once may wait for nothing but its database")
+
+
+def _checkpoint(connection: sqlite3.Connection) -> int:
+    """Bring over what nobody needs in the log any more; how many pages the log has."""
+    try:
+        _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:  # a full disk is told to whoever writes
+        return 0
+    return pages
+
+
 def _rollback(connection: sqlite3.Connection) -> None:
     if connection.in_transaction:
         connection.execute("ROLLBACK")
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        plain = _explain(error)
+        if plain is None:
+            raise
+        raise Unavailable(plain) from error
 
 
 def _explain(error: sqlite3.OperationalError) -> str | None:

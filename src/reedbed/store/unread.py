@@ -30,7 +30,6 @@ from reedbed.store.alive import (
     follows,
     lock_feed,
     lock_followers,
-    lock_followers_of_entries,
     lock_user_feeds,
 )
 from reedbed.store.database import Tx
@@ -325,9 +324,8 @@ _FORGET_PARKED = Statement(
 
 
 async def forget_entries(tx: Tx, entry_ids: Sequence[int]) -> None:
-    """Take entries out of every count, before they are deleted."""
+    """Take entries out of every count, before they are deleted; their followers are locked already."""
     ids = {"ids": list(entry_ids)}
-    await lock_followers_of_entries(tx, list(entry_ids))
     await tx.run(_COUNT_LOST, ids)
     await tx.run(_FORGET, ids)
     await tx.run(_FORGET_PARKED, ids)

@@ -10,8 +10,6 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.removal import keys_of, with_removed
 from reedbed.domain.retention import (
-    LARGEST_BATCH,
-    SMALLEST_BATCH,
     Limits,
     Wish,
     check_wish,
@@ -19,7 +17,6 @@ from reedbed.domain.retention import (
     in_use,
     is_due,
     limits_of_feed,
-    next_batch,
     removed_keys,
     shorter_ages,
 )
@@ -82,13 +79,6 @@ def at(hour: int, day: int = 2) -> datetime:
 def test_a_cleanup_is_due_once_a_night(last: datetime | None, now: datetime, *, due: bool) -> None:
     before = None if last is None else from_datetime(last)
     assert is_due(before, from_datetime(now), now, hour=3) is due
-
-
-def test_batches_grow_while_they_are_quick_and_shrink_when_slow() -> None:
-    assert next_batch(100, 10) > 100
-    assert next_batch(100, 200) < 100
-    assert next_batch(SMALLEST_BATCH, 10_000) == SMALLEST_BATCH
-    assert next_batch(LARGEST_BATCH, 0) == LARGEST_BATCH
 
 
 def test_freed_space_does_not_count_as_in_use() -> None:

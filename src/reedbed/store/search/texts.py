@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ClauseElement, bindparam, column, func, select, table
+from sqlalchemy import BigInteger, ClauseElement, bindparam, column, func, select, table, tuple_
 
 from reedbed.domain.search_rank import Candidate
+from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_bodies
+
+Place = tuple[Instant, int]
+"""Where an entry stands: its `sort_at` and its id."""
+NEWEST: Place = (2**62, 0)
 
 MOST_READ = 60_000
 """Characters of markup; an excerpt comes from the first part of a text."""
@@ -35,6 +40,7 @@ _INDEXED = {
 @dataclass(frozen=True, slots=True)
 class Unindexed:
     id: int
+    sort_at: Instant
     title: str
     author: str | None
     content: str
@@ -43,16 +49,18 @@ class Unindexed:
 
 def _select_unindexed(engine: str) -> ClauseElement:
     indexed = _INDEXED[engine]
+    beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
     known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
     return (
         select(
             entries.c.id,
+            entries.c.sort_at,
             entries.c.title,
             entries.c.author,
             func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content),
         )
         .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-        .where(~known.exists())
+        .where(~known.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -60,7 +68,12 @@ def _select_unindexed(engine: str) -> ClauseElement:
 
 _TEXTS = Statement(
     select(
-        entries.c.id, entries.c.title, entries.c.author, entry_bodies.c.content, entry_bodies.c.full_content
+        entries.c.id,
+        entries.c.sort_at,
+        entries.c.title,
+        entries.c.author,
+        entry_bodies.c.content,
+        entry_bodies.c.full_content,
     )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(among(entries.c.id, "ids"))
@@ -68,17 +81,18 @@ _TEXTS = Statement(
 _UNINDEXED = Shapes(_select_unindexed)
 
 
-async def unindexed(tx: Tx, most: int) -> list[Unindexed]:
-    """The newest entries that the index lacks."""
-    return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), {"most": most})]
+async def unindexed(tx: Tx, most: int, beyond: Place = NEWEST) -> list[Unindexed]:
+    """The newest entries that the index lacks, of those older than this place."""
+    params = {"most": most, "at": beyond[0], "id": beyond[1]}
+    return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
     """Each text that an entry may have been indexed with: of the feed, and the whole article."""
     found = await tx.all(_TEXTS, {"ids": list(ids)})
     return [
-        Unindexed(id_, title, author, content)
-        for id_, title, author, *contents in found
+        Unindexed(id_, sort_at, title, author, content)
+        for id_, sort_at, title, author, *contents in found
         for content in contents
         if content is not None
     ]
