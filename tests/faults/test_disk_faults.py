@@ -78,6 +78,7 @@ def test_on_a_full_disk_reading_goes_on_and_writing_is_refused(
         signed_in(server.url) as client,
     ):
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
+        wait_for("the first entry", lambda: "Before" in _titles(client), 30)
         kept = _write_until_refused(client, 20)
         for number in range(EFFORT):
             disk.fill(server)
