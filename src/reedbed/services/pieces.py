@@ -41,8 +41,9 @@ class Pieces:
         done = await self._db.write_at_once(timed)
         took = perf_counter() - began
         self._size = next_size(self._size, self._weighed, took * 1_000)
-        # Another process asks now and then whether the file is free: half as long as it was not.
-        self._rest = min(max(took / 2, SHORTEST_REST), PIECE_MS / 1_000)
+        if self._db.engine == "sqlite":
+            # Another process asks only now and then whether the file is free: half as long as it was not.
+            self._rest = min(max(took / 2, SHORTEST_REST), PIECE_MS / 1_000)
         return done
 
     async def rest(self) -> None:
