@@ -7,7 +7,8 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.services.auto_summaries import ask_for_new_entries
 from reedbed.services.status import queue_state
 from reedbed.services.summaries import ask_in_background, one_lines_for
-from tests.services.writing import STORY, Desk, new_desk
+from reedbed.store import full_articles
+from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
 
 
 async def test_opening_an_entry_queues_its_summary_and_a_worker_writes_it(desk: Desk) -> None:
@@ -74,6 +75,25 @@ async def test_a_changed_entry_gets_another_summary(desk: Desk) -> None:
     await desk.write()
     state = await desk.ask(entry)
     assert state.summary is not None and "heron" in state.summary.text
+
+
+async def test_an_article_that_reads_otherwise_gets_another_summary(desk: Desk) -> None:
+    entry = await desk.entry()
+    await _keep_article(desk, entry, f"<nav>{BREAD}</nav>")
+    await desk.ask(entry)
+    await desk.write()
+    await _keep_article(desk, entry, f"<nav>{BREAD}</nav>")
+    assert (await desk.ask(entry)).status == "ready"
+    await _keep_article(desk, entry, f"<p>{HERON}</p>")
+    assert (await desk.ask(entry)).status == "pending"
+    await desk.write()
+    state = await desk.ask(entry)
+    assert state.summary is not None and "heron" in state.summary.text
+
+
+async def _keep_article(desk: Desk, entry: int, content: str) -> None:
+    async with desk.runtime.db.write() as tx:
+        await full_articles.keep(tx, entry, content, desk.runtime.now())
 
 
 async def test_an_entry_without_words_fails_at_once_and_says_so(desk: Desk) -> None:

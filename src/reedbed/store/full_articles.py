@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, func, or_, select, update
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, update
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
 from reedbed.store.statements import Statement
-from reedbed.store.tables import article_selectors, entries, entry_bodies, feeds, subscriptions
+from reedbed.store.tables import (
+    article_selectors,
+    entries,
+    entry_bodies,
+    entry_summaries,
+    feeds,
+    subscriptions,
+)
 
 _NOTE_ATTEMPT = Statement(
     update(entry_bodies)
@@ -20,6 +27,15 @@ _KEEP = Statement(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(full_content=bindparam("content"), full_attempted_at=bindparam("now"))
+)
+_OUTDATED = Statement(
+    delete(entry_summaries).where(
+        entry_summaries.c.entry_id == bindparam("id"),
+        entry_summaries.c.of_full,
+        exists().where(
+            entry_bodies.c.entry_id == bindparam("id"), entry_bodies.c.full_content != bindparam("content")
+        ),
+    )
 )
 _MODES = Statement(
     select(subscriptions.c.full_text)
@@ -66,6 +82,8 @@ async def note_attempt(tx: Tx, entry_id: int, now: Instant) -> None:
 
 
 async def keep(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
+    """Read anew it may be another text, with other selectors; then nobody sees the summary of the old one."""
+    await tx.run(_OUTDATED, {"id": entry_id, "content": content})
     await tx.run(_KEEP, {"id": entry_id, "content": content, "now": now})
 
 
