@@ -44,6 +44,8 @@ async def test_a_digest_is_pending_first_and_ready_later(reader: Client, desk: D
     assert [one["id"] for one in (await reader.get("/api/v1/digests")).json()["items"]] == [said["id"]]
     file = await reader.get(f"/api/v1/digests/{said['id']}/markdown")
     assert file.headers["content-type"].startswith("text/markdown") and "[^1]" in file.text
+    shown = (await reader.get(f"/digests/{said['id']}")).text
+    assert '<a href="/summaries" aria-current="page">' in shown, "the sidebar tells where one is"
     assert (await reader.delete(f"/api/v1/digests/{said['id']}")).status_code == 204
     assert (await reader.get(f"/api/v1/digests/{said['id']}")).status_code == 404
 
@@ -236,7 +238,7 @@ async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Des
     async with desk.runtime.db.write() as tx:
         await ai_state.use(tx, Usage(3, 900, 100, 250_000), None, desk.runtime.now())
     shown = (await operator.get("/admin/ai")).text
-    assert "Built-in extract" in shown and 'class="p-bar"' in shown and "0.25" in shown and "CLOSED" in shown
+    assert "Built-in extract" in shown and 'class="p-bar"' in shown and "0.25" in shown and "Working" in shown
     assert (await operator.post("/admin/ai/pause", headers=FORM)).status_code == 303
     assert 'action="/admin/ai/resume"' in (await operator.get("/admin/ai")).text
     for door in ("resume", "retry"):

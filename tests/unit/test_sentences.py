@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reedbed.web.sentences import retell
-from reedbed.web.speech import speak
+from reedbed.web.speech import decimal, speak
 
 SOURCES = Path(__file__).parents[2] / "src" / "reedbed"
 WRITERS = (
@@ -21,6 +21,12 @@ def german() -> Iterator[None]:
     speak("de")
     yield
     speak("en")
+
+
+def test_a_fraction_is_written_as_the_language_does() -> None:
+    assert decimal(1234.56, 1) == "1\u202f234,6"
+    speak("en")
+    assert decimal(83.333, 1) == "83.3"
 
 
 @pytest.mark.parametrize("name", WRITERS)

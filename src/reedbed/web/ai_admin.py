@@ -16,7 +16,7 @@ from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
 from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.digests import AiPage, GivenUp
 from reedbed.web.views.frame import Count, Toast
 from reedbed.web.views.operator import Bar, Plot
@@ -100,11 +100,11 @@ def _tokens(found: AiStatus, now: Instant) -> Plot:
 
 def _cost(found: AiStatus, now: Instant) -> Plot:
     daily = {day: used.cost for day, used in found.days}
-    month = f"{found.month.cost / MILLIONTHS:.2f}"
+    month = decimal(found.month.cost / MILLIONTHS, 2)
     limit = found.budget.monthly_cost
     note = translate("this month")
     if limit:
-        note = translate("this month of %(limit)s", limit=f"{limit / MILLIONTHS:.2f}")
+        note = translate("this month of %(limit)s", limit=decimal(limit / MILLIONTHS, 2))
     return Plot(
         title=translate("Cost"),
         figure=month,

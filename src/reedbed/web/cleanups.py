@@ -13,7 +13,7 @@ from reedbed.store.cleanups import Cleanup
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import is_htmx, own_address, see_other
 from reedbed.web.shell import app_page
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.cleanups import CleanupLine, CleanupsPage
 from reedbed.web.views.frame import Count, Toast
 
@@ -86,11 +86,11 @@ def _line(one: Cleanup, now: Instant, zone: tzinfo) -> CleanupLine:
     took = None if one.finished_at is None else (one.finished_at - one.started_at) / SECOND
     return CleanupLine(
         when=full_moment(one.started_at, now, zone).words,
-        took=translate("not finished") if took is None else f"{took:.1f} s",
+        took=translate("not finished") if took is None else f"{decimal(took, 1)} s",
         removed=Count(one.entries_removed),
         unread=Count(one.unread_removed),
         articles=Count(one.articles_cleared),
         feeds=Count(one.feeds_removed),
-        freed=f"{one.bytes_freed / MEGABYTE:.1f} MB",
+        freed=f"{decimal(one.bytes_freed / MEGABYTE, 1)} MB",
         notes=one.notes,
     )

@@ -13,7 +13,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.web.framing_views import band_word
 from reedbed.web.moments import short_moment
 from reedbed.web.plots import HIGH, Span, line
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.managing import FeedFraming
 from reedbed.web.views.operator import Plot
 
@@ -41,11 +41,11 @@ def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Pl
     points = [((week.since - begin) // WEEK, HIGH * (1 - week.overall)) for week in averages]
     return Plot(
         title=translate("Overall framing, week by week"),
-        figure=f"{mean:.2f}",
+        figure=decimal(mean, 2),
         note=translate("%(articles)s, scale 0 to 1", articles=behind),
         finding=translate(
             "On average %(mean)s (%(word)s) over %(articles)s.",
-            mean=f"{mean:.2f}",
+            mean=decimal(mean, 2),
             word=band_word(band_of(mean)),
             articles=behind,
         ),

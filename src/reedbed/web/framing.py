@@ -16,7 +16,7 @@ from reedbed.web.framing_views import framing_block
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.settings_pages import settings_page
-from reedbed.web.speech import translate
+from reedbed.web.speech import decimal, translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.framing import FramingAnswer
 from reedbed.web.views.settings import FramingSettings
@@ -115,7 +115,7 @@ def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:
                 ("hide", translate("Hide them in lists")),
             )
         ),
-        limits=tuple(Choice(str(one), f"{one / 100:.2f}", one == wishes.loud_limit) for one in limits),
+        limits=tuple(Choice(str(one), decimal(one / 100, 2), one == wishes.loud_limit) for one in limits),
         model=model.name if model else "",
         sends=model is not None and model.is_remote,
         allowed=wishes.remote_ai,

@@ -19,7 +19,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store.database import Tx
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.sentences import retell
-from reedbed.web.speech import translate
+from reedbed.web.speech import decimal, translate
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.framing import Framing, FramingBlock, Neutral, Reeds, Score, reeds
 from reedbed.web.views.reading import Article, Row
@@ -100,7 +100,7 @@ def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBl
 def framing_view(found: Analysis, when: str) -> Framing:
     return Framing(
         reeds=reeds_view(found),
-        number=f"{found.overall.value:.2f}",
+        number=decimal(found.overall.value, 2),
         scores=tuple(_score(score, found.language) for score in found.scores),
         by=found.model,
         when=when,
@@ -137,7 +137,7 @@ def _score(score: Scored, language: str) -> Score:
     return Score(
         name=names[score.name],
         band=band_of(score.value),
-        number=f"{score.value:.2f}",
+        number=decimal(score.value, 2),
         percent=round(score.value * 100),
         reason=score.reason,
         quote=score.quote,

@@ -9,7 +9,7 @@ from reedbed.store.jobs import UnderWay
 from reedbed.store.overview import SlowFeed
 from reedbed.store.processes import Process
 from reedbed.web.moments import ago, coming_moment
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Progress, Sheet
 
@@ -31,7 +31,7 @@ def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
         "slow",
         translate("Slowest feeds"),
         (translate("Feed"), translate("Seconds for a check"), translate("Checks")),
-        tuple((one.title, f"{one.took / SECOND:.1f}", str(Count(one.checks))) for one in found),
+        tuple((one.title, decimal(one.took / SECOND, 1), str(Count(one.checks))) for one in found),
         translate("None was checked."),
         numbers=2,
     )
@@ -57,7 +57,7 @@ def under_way(found: Sequence[UnderWay], now: Instant) -> tuple[Progress, ...]:
 def size_words(size: int) -> str:
     if size < MEGABYTE:
         return f"{size / 1024:.0f} KB"
-    return f"{size / MEGABYTE:,.1f} MB".replace(",", "\u202f")
+    return f"{decimal(size / MEGABYTE, 1)} MB"
 
 
 def _in_hand(one: Process) -> str:

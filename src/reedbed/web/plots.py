@@ -7,7 +7,7 @@ from datetime import tzinfo
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.store.overview import HourOfAll
 from reedbed.web.moments import short_moment
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Bar, Plot
 
@@ -62,7 +62,7 @@ def fetch_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinf
 def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
-    rate = f"{100 * (checks - failures) / checks:.1f}\u00a0%" if checks else "–"
+    rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
     shares = [(place, 1 - one.failures / one.checks) for place, one in enumerate(pieces) if one.checks]
     return Plot(
         title=translate("Success rate"),
@@ -78,7 +78,7 @@ def unchanged_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: t
     """Checks that brought no document: what conditional requests save."""
     pieces = _pieces(hours, span, now)
     checks, unchanged = sum(one.checks for one in pieces), sum(one.unchanged for one in pieces)
-    rate = f"{100 * unchanged / checks:.1f}\u00a0%" if checks else "–"
+    rate = f"{decimal(100 * unchanged / checks, 1)}\u00a0%" if checks else "–"
     shares = [(place, one.unchanged / one.checks) for place, one in enumerate(pieces) if one.checks]
     return Plot(
         title=translate("Unchanged"),

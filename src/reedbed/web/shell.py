@@ -12,6 +12,9 @@ from reedbed.web.pages import look_of, page
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.views.frame import Count, Pages, Toast
 
+BELONGS_TO = {"/digests": "/summaries"}
+"""Pages that stand under another name than the list that leads to them."""
+
 
 async def app_page(
     request: Request,
@@ -24,7 +27,8 @@ async def app_page(
     toast: Toast | None = None,
 ) -> Response:
     async with runtime.db.read() as tx:
-        here = f"/{request.url.path.split('/')[1]}"  # an answer belongs to Ask, a digest to Digests
+        first = f"/{request.url.path.split('/')[1]}"
+        here = BELONGS_TO.get(first, first)
         sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
     return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
 

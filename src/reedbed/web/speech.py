@@ -7,6 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "de")
+WITH_COMMA = frozenset({"de"})
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -41,6 +42,12 @@ def marked(message: str) -> str:
 
 def ngettext(one: str, many: str, number: int) -> str:
     return plural_text(one, many, number) % {"num": number}
+
+
+def decimal(value: float, places: int) -> str:
+    """A number with a fraction, as this request's language writes it."""
+    written = f"{value:,.{places}f}".replace(",", "\u202f")
+    return written.replace(".", ",") if spoken() in WITH_COMMA else written
 
 
 @cache
