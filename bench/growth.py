@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from bench.search import VOCABULARY, Cpu, server_process, some_words
+from bench.search_library import VOCABULARY, Cpu, server_process, some_words
 from bench.table import record
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.search_words import search_words

@@ -8,6 +8,7 @@ from reedbed.domain.entries import ViewQuery
 from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search import parse_search
 from reedbed.domain.search_words import search_words
+from reedbed.ingest.text import clean_text
 from reedbed.store import search
 from reedbed.store.search import Found, NoSuchList
 from reedbed.store.statements import Statement
@@ -85,7 +86,9 @@ class Shelf:
             if narrowed is None:
                 return Found((), None)
             assert not isinstance(narrowed, NoSuchList)
-            return await search.find(tx, user, query, narrowed, order=order, cursor=cursor, limit=limit)
+            return await search.find(
+                tx, user, query, narrowed, read=clean_text, order=order, cursor=cursor, limit=limit
+            )
 
 
 async def new_shelf(library: Library) -> Shelf:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from reedbed.domain.search import parse_search
 from reedbed.store.database import Tx, counting
 from reedbed.store.opening import open_database, sqlite_path
-from reedbed.store.search import fts5, narrowing, tsvector
+from reedbed.store.search import fts5, lists, narrowing, tsvector
 from reedbed.store.search.narrowing import Narrow
 from reedbed.store.search.parts import words_of
 from reedbed.store.search.places import Span
@@ -49,21 +49,66 @@ async def test_sqlite_reads_matches_in_order_and_stops(sqlite_url: str) -> None:
         assert "TEMP B-TREE" not in plan
 
 
+BOUNDS = lists._Bounds("newest", beyond=True, after=False, before=False)
+PLACES = {"beyond_at": 1, "beyond_id": 1, "most": 50, "rank": 49, "feeds": [1, 2], "ids": [1, 2]}
+
+
 @pytest.mark.parametrize(
     ("narrow", "index"),
     [
         (Narrow(), "ix_entries_sort"),
         (Narrow(feeds=frozenset({1})), "ix_entries_feed_sort"),
         (Narrow(unread=True), "SEARCH unread USING PRIMARY KEY"),
+        (Narrow(unread=True, feeds=frozenset({1})), "ix_unread_feed"),
         (Narrow(starred=True), "SEARCH starred USING PRIMARY KEY"),
         (Narrow(tags=frozenset({1})), "SEARCH entry_tags USING PRIMARY KEY"),
     ],
 )
 async def test_sqlite_walks_a_list_along_its_index(sqlite_url: str, narrow: Narrow, index: str) -> None:
-    statement = narrowing._LISTED(narrowing._shape(narrow), "newest", False)
-    plan = _sqlite_plan(sqlite_url, statement, {**narrowing._params(1, narrow), "most": 50})
+    statement = lists._WALKED(narrow.of_table, narrow.feeds is not None, BOUNDS)
+    plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
     assert index in plan
     assert "TEMP B-TREE" not in plan
+
+
+async def test_sqlite_merges_lists_of_feeds_each_by_its_index(sqlite_url: str) -> None:
+    for narrow, index in ((Narrow(), "ix_entries_feed_sort"), (Narrow(unread=True), "ix_unread_feed")):
+        statement = lists._MERGED(narrow.of_table, True, BOUNDS)
+        plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
+        assert plan.count(index) == 2
+        assert "SCAN entries" not in plan
+
+
+@pytest.mark.parametrize(
+    ("narrow", "index"),
+    [
+        (Narrow(), "SEARCH entries USING INTEGER PRIMARY KEY"),
+        (Narrow(unread=True), "uq_unread_entry (user_id=? AND entry_id=?)"),
+        (Narrow(starred=True), "uq_starred_entry (user_id=? AND entry_id=?)"),
+        (Narrow(tags=frozenset({1}), feeds=frozenset({1})), "(entry_id=? AND user_id=?"),
+    ],
+)
+async def test_sqlite_asks_who_may_see_an_entry_by_its_id(
+    sqlite_url: str, narrow: Narrow, index: str
+) -> None:
+    statement = narrowing._ALLOWED(narrowing._shape(narrow))
+    plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
+    assert index in plan.partition("\n")[0]
+
+
+async def test_sqlite_gathers_no_broad_prefix(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = await open_database(sqlite_url, pool_size=1)
+    shelf = await new_shelf(Library(db))
+    await shelf.put(" ".join(f"heron{number}" for number in range(2_000)))
+    async with db.read() as tx:
+        narrow = await fts5.plan(tx, words_of(parse_search("heron* egret -reed*", NOW)))
+        monkeypatch.setattr(fts5, "BROAD", 1)
+        broad = await fts5.plan(tx, words_of(parse_search("heron* egret -reed*", NOW)))
+    await db.close()
+    assert narrow.gathered > 1
+    assert not narrow.text
+    assert [part.tokens for part in broad.index.parts] == [("egret",), ("reed",)]
+    assert [part.tokens for part in broad.text.parts] == [("heron",)]
 
 
 async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(
@@ -74,18 +119,15 @@ async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(
         await tx.run(_INVENTED)
         await tx.run(Statement(text("ANALYZE")))
     async with shelf.library.db.read() as tx:
-        assert await tsvector.is_common(tx, words_of(parse_search("common", NOW)))
-        assert await tsvector.is_common(tx, words_of(parse_search("comm*", NOW)))
-        assert not await tsvector.is_common(tx, words_of(parse_search("common rare", NOW)))
-        assert not await tsvector.is_common(tx, words_of(parse_search("never", NOW)))
-        words = words_of(parse_search("rare", NOW))
-        plan = await _postgresql_plan(tx, words)
-        assert "ix_search_entries_words" in plan
-        assert len(await tsvector.matches(tx, words, Span("newest"), 50)) == 50
-    with counting() as count:
-        found = await shelf.page("common")
-    assert len(found.ids) == 50
-    assert count.value == 3  # how common, the list, the words
+        plan = await tsvector.plan(tx, words_of(parse_search("rare", NOW)))
+        assert "ix_search_entries_words" in await _postgresql_plan(tx, plan.index)
+        assert len(await tsvector.matches(tx, plan, Span("newest"), 50)) == 50
+    for asked, statements in (("common", 5), ("comm*", 5), ("rare", 7), ("never", 6)):
+        with counting() as count:
+            found = await shelf.page(asked)
+        assert len(found.ids) == (0 if asked == "never" else 50)
+        # How many there are, whose feeds, the list, who sees it, the words; what is rare goes on by words.
+        assert count.value == statements, asked
 
 
 def _sqlite_plan(url: str, statement: Statement, params: dict[str, Any]) -> str:

@@ -33,7 +33,10 @@ async def find_entries(runtime: Runtime, user_id: int, scope: Scope, since: Inst
     """The newest ones of the scope, at most a hundred."""
     query = ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag, since=since)
     if scope.q:
-        return (await search_entries(runtime, user_id, scope.q, within=query, limit=MOST_ENTRIES)).rows
+        found = await search_entries(
+            runtime, user_id, scope.q, within=query, limit=MOST_ENTRIES, thorough=True
+        )
+        return found.rows
     async with runtime.db.read() as tx:
         found = await entries.page(tx, user_id, query, None, MOST_ENTRIES)
     if found is None:

@@ -147,7 +147,7 @@ async def _found_by_search(
         words = await published_feeds.search_text(tx, user_id, search_id)
     if words is None:
         raise NotFound("There is nothing at this address.")
-    page = await search_entries(runtime, user_id, words, within=view.query, limit=ENTRIES)
+    page = await search_entries(runtime, user_id, words, within=view.query, limit=ENTRIES, thorough=True)
     async with runtime.db.read() as tx:
         return await entry_texts.seen_by(tx, user_id, [row.id for row in page.rows])
 

@@ -124,7 +124,9 @@ async def _candidates(runtime: Runtime, user_id: int, scope: Scope, text: str) -
     """The entries that may tell; for a question without a word to look for, the newest ones."""
     view = _view(scope)
     if text:
-        best = await search_entries(runtime, user_id, text, within=view, order="relevance", limit=CANDIDATES)
+        best = await search_entries(
+            runtime, user_id, text, within=view, order="relevance", limit=CANDIDATES, thorough=True
+        )
         return best.rows
     async with runtime.db.read() as tx:
         newest = await entry_lists.page(tx, user_id, view, None, CANDIDATES)

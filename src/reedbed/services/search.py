@@ -8,7 +8,7 @@ from typing import Literal
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight, shows
-from reedbed.domain.paging import DEFAULT_LIMIT, Cursor
+from reedbed.domain.paging import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.search import SearchQuery, parse_search
 from reedbed.domain.search_rank import ranked
 from reedbed.ingest.text import clean_text
@@ -19,9 +19,12 @@ from reedbed.store.search import Found, Narrow, NoSuchList, texts
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
 
-RANKED = 1_000
+RANKED = 500
 """Relevance is decided among so many of the newest matches."""
 SECONDS = 5.0
+GOING_ON, THOROUGH = 5, 20
+"""Who goes on has seen that matches are far between, and who comes once wants them all: so many times as much
+may be looked at for a page."""
 _FARTHEST = 2**62
 
 
@@ -39,6 +42,14 @@ class SearchPage(EntryPage):
     """By entry id."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    order: SearchOrder
+    cursor: Cursor | None
+    limit: int
+    patience: int
+
+
 async def search_entries(
     runtime: Runtime,
     user_id: int,
@@ -48,14 +59,16 @@ async def search_entries(
     order: SearchOrder = "newest",
     cursor: Cursor | None = None,
     limit: int = DEFAULT_LIMIT,
+    thorough: bool = False,
 ) -> SearchPage:
-    """Only what this user can see. A page may be short and still have a next one."""
+    """Only what this user can see. A page may be short, or empty, and still have a next one."""
     query, view = parse_search(text, runtime.now()), within or ViewQuery()
     _check_cursor(cursor)
+    wish = _Wish(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
             narrowed = await _narrowed(tx, user_id, query, view)
-            found = await _find(tx, runtime, user_id, query, narrowed, order, cursor, limit)
+            found = await _find(tx, runtime, user_id, query, narrowed, wish)
             rows = await entries.rows_by_ids(tx, user_id, list(found.ids)) if found.ids else []
             markup = await _markup(tx, rows, query)
     except TimeoutError:
@@ -79,22 +92,29 @@ async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -
 
 
 async def _find(
-    tx: Tx,
-    runtime: Runtime,
-    user_id: int,
-    query: SearchQuery,
-    narrowed: Narrow | None,
-    order: SearchOrder,
-    cursor: Cursor | None,
-    limit: int,
+    tx: Tx, runtime: Runtime, user_id: int, query: SearchQuery, narrowed: Narrow | None, wish: "_Wish"
 ) -> Found:
     if narrowed is None:
         return Found((), None)
-    if order != "relevance":
-        return await search.find(tx, user_id, query, narrowed, order=order, cursor=cursor, limit=limit)
-    newest = await search.find(tx, user_id, query, narrowed, limit=RANKED)
+
+    async def find(order: Order, cursor: Cursor | None, limit: int) -> Found:
+        return await search.find(
+            tx,
+            user_id,
+            query,
+            narrowed,
+            read=clean_text,
+            order=order,
+            cursor=cursor,
+            limit=limit,
+            patience=wish.patience,
+        )
+
+    if wish.order != "relevance":
+        return await find(wish.order, wish.cursor, wish.limit)
+    newest = await find("newest", None, RANKED)
     best = ranked(await texts.candidates(tx, newest.ids), query, runtime.now())
-    return _slice(best, cursor, limit)
+    return _slice(best, wish.cursor, wish.limit)
 
 
 def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> Found:

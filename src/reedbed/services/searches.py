@@ -9,6 +9,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.paging import DEFAULT_LIMIT, Cursor
 from reedbed.domain.search import parse_search
 from reedbed.domain.searches import MOST_SEARCHES, SavedSearch, UnreadMatches, search_name, search_text
+from reedbed.ingest.text import clean_text
 from reedbed.services.announcing import announce_counts
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import SearchOrder, SearchPage, search_entries
@@ -114,7 +115,7 @@ async def _count(runtime: Runtime, tx: Tx, user_id: int, saved: SavedSearch) -> 
     narrowed = await search.narrow(tx, user_id, query, ViewQuery("unread"))
     if not isinstance(narrowed, Narrow):
         return UnreadMatches(0, more=False)
-    found = await search.find(tx, user_id, query, narrowed, limit=MOST_COUNTED)
+    found = await search.find(tx, user_id, query, narrowed, read=clean_text, limit=MOST_COUNTED)
     return UnreadMatches(len(found.ids), more=found.next is not None)
 
 

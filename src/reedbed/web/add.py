@@ -95,15 +95,18 @@ async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
             tx, caller.user_id, SubscriptionFilter(search=words), limit=MOST_NAMED, offset=0
         )
     count = len(hits.rows)
-    error = "" if count or named else translate("This is no address, and no entry has these words.")
-    if hits.next:
+    found = bool(count or hits.next)
+    error = "" if found or named else translate("This is no address, and no entry has these words.")
+    if hits.next and count < MOST_HITS:  # there may be others, or not
+        said = translate("Search for these words")
+    elif hits.next:
         said = translate("More than %(num)s entries have these words", num=count)
     else:
         said = ngettext("%(num)s entry has these words", "%(num)s entries have these words", count)
     return AddPage(
         words,
         error,
-        hits_url=f"/search?q={quote(words, safe='')}" if count else "",
+        hits_url=f"/search?q={quote(words, safe='')}" if found else "",
         hits=said,
         followed=tuple(OtherFeed(f"/feed/{one.id}", one.title) for one in named),
     )

@@ -173,6 +173,8 @@ class SearchListMaker(ListMaker):
         made = super().make(page, count=count, current=current, after=after)
         place = self._search
         box = SearchBox(place.words, can_save=bool(page.rows) and not place.saved)
+        if made.empty and made.more_url:
+            made = replace(made, empty=_not_yet(made.more_url))
         return replace(made, search=box, can_mark=False)
 
     @property
@@ -233,6 +235,16 @@ class SearchListMaker(ListMaker):
                 translate("Words, a phrase in quotes, -without; feed:, folder:, tag:, is:unread, after:7d."),
             )
         return Empty("search", translate("Nothing found"), translate("Try fewer words, or other ones."))
+
+
+def _not_yet(more_url: str) -> Empty:
+    return Empty(
+        "search",
+        translate("Nothing found so far"),
+        translate("Not all entries have been looked at yet."),
+        more_url,
+        translate("Go on"),
+    )
 
 
 def _marked(text: str, spans: Sequence[Span]) -> Markup:

@@ -1,5 +1,11 @@
 """What a reader keeps: bookmarks, highlights, searches; and what an entry said before."""
 
+from html import unescape
+
+import pytest
+
+from reedbed.store import search
+from reedbed.store.search import fts5, tsvector, ways
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -99,6 +105,26 @@ async def test_a_search_that_cannot_be_read_says_why_and_keeps_the_words(reading
     assert "That could not be searched" in refused.text
     assert "Nothing found" in (await reading.get("/search?q=zebra")).text
     assert "What are you looking for?" in (await reading.get("/search")).text
+
+
+async def test_a_search_that_has_cost_enough_offers_to_go_on(
+    reading: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FIRST_LISTED", 1)
+    monkeypatch.setattr(ways, "SHORTEST", 1)
+    for engine in (fts5, tsvector):
+        monkeypatch.setattr(engine, "BUDGET", 1.0)
+        monkeypatch.setattr(engine, "FIRST_HITS", 1)
+    page = (await reading.get("/search", params={"q": "grey is:read"})).text
+    assert "Nothing found so far" in page
+    for _ in range(3):
+        if "Nothing found so far" not in page:
+            break
+        address = page.split('<div class="acts"><a class="btn" href="')[1].split('"')[0]
+        page = (await reading.get(unescape(address))).text
+    assert "Try fewer words" in page
+    words = (await reading.get("/add", params={"url": "grey is:read"}, headers=HTMX)).text
+    assert "Search for these words" in words
 
 
 async def test_a_found_title_cannot_bring_markup(reading: Client, crawl: Crawl, site: FeedSite) -> None:

@@ -1,24 +1,27 @@
 """Search behind one door, whatever the engine.
 
 A search can be answered from two sides: from the words, whose matches are then held against the list (states,
-feeds, tags, time), or from the list, whose entries are then held against the words. Either way it proceeds in
-bounded steps until the page is full, and gives up after so many entries: a page may then be short, or empty,
-and still name the place where the next one goes on.
+feeds, tags, time), or from the list, whose entries are then held against the words. `ways` tries both in
+bounded steps and goes on with the cheaper one until the page is full or has cost enough: a page may then be
+short, or empty, and still name the place where the next one goes on.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search import SearchQuery
-from reedbed.domain.search_words import SearchWords
+from reedbed.domain.search_words import SearchWords, search_words
 from reedbed.store.database import Tx
-from reedbed.store.search import fts5, tsvector
+from reedbed.store.search import fts5, texts, tsvector
+from reedbed.store.search.lists import listed
 from reedbed.store.search.names import NoSuchList, narrow
-from reedbed.store.search.narrowing import Narrow, allowed, listed
+from reedbed.store.search.narrowing import Narrow, allowed
 from reedbed.store.search.parts import Words, words_of
-from reedbed.store.search.places import Hit, Span
+from reedbed.store.search.places import Checked, Hit, Span, ids_of
+from reedbed.store.search.ways import Found, Stepped, Way, first_to_fill
 
 __all__ = [
     "Found",
@@ -34,36 +37,57 @@ __all__ = [
     "needs_words_to_forget",
 ]
 
-FIRST_STEP = 100
-MOST_STEPPED = 5_000
-"""Entries looked at for one page."""
+FIRST_LISTED = 50
+"""Entries of a list looked at first."""
+HIT_COST, LISTED_COST, ALLOWED_COST, TEXT_COST, LETTER_COST = 4.0, 6.0, 4.0, 80.0, 0.03
+"""µs for an entry that is looked at, that comes from a list, that is read to know who can see it, and whose
+text is read; and for one letter of that."""
 
-FEW = 100
-"""So much of a narrow list is held against the words first."""
-OFTEN = 30
-"""If one of so many matches, the list is the shorter way."""
+
+class _Plan(Protocol):
+    @property
+    def index(self) -> Words:
+        """What the index is asked."""
+        ...
+
+    @property
+    def text(self) -> Words:
+        """What is looked for in the texts themselves, because the index could not say it cheaply."""
+        ...
 
 
 class _Engine(Protocol):
+    BUDGET: float
+    """µs that a page may cost, without what its rows show."""
+    FIRST_HITS: int
+    """How many matches are asked for first."""
+
     async def index(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
-    async def matches(self, tx: Tx, words: Words, span: Span, most: int) -> list[Hit]: ...
-    async def check(self, tx: Tx, words: Words, ids: Sequence[int]) -> set[int]: ...
-    async def is_common(self, tx: Tx, words: Words) -> bool: ...
+    async def plan(self, tx: Tx, words: Words) -> Any: ...
+    async def matches(self, tx: Tx, plan: Any, span: Span, most: int) -> list[Hit]: ...
+    async def check(self, tx: Tx, plan: Any, ids: Sequence[int], most: float) -> Checked | None:
+        """None where it would cost more than so many µs."""
+        ...
+
+    def usual(self, plan: Any) -> float:
+        """µs for a match that is found along a list, usually."""
+        ...
+
+    async def weigh(self, tx: Tx, plan: Any) -> float:
+        """µs for holding an entry against the words, at most."""
+        ...
+
+    def toll(self, plan: Any) -> float:
+        """µs before the first match is told."""
+        ...
+
     async def is_worn(self, tx: Tx) -> bool: ...
     async def clear(self, tx: Tx) -> None: ...
     async def merge_some(self, tx: Tx) -> bool: ...
 
 
 _ENGINES: dict[str, _Engine] = {"sqlite": fts5, "postgresql": tsvector}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    ids: tuple[int, ...]
-    """In the order asked for."""
-    next: Cursor | None
-    """Where the next page goes on; None when nothing is left."""
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
@@ -106,82 +130,91 @@ async def find(
     query: SearchQuery,
     narrowed: Narrow,
     *,
+    read: Callable[[str], str],
     order: Order = "newest",
     cursor: Cursor | None = None,
     limit: int = 50,
+    patience: int = 1,
 ) -> Found:
-    """What this user can see of it, in display order."""
-    search = _Search(tx, user_id, words_of(query), narrowed, _engine(tx))
+    """What this user can see of it, in display order.
+
+    `read` takes the words out of sanitised markup. With `patience` the page may cost so many times as much.
+    """
+    engine = _engine(tx)
+    search = _Search(tx, user_id, narrowed, engine, await engine.plan(tx, words_of(query)), read)
     span = Span(order, narrowed.after, narrowed.before, cursor)
-    if cursor is None and narrowed.is_small and (found := await search.from_head_of_list(span, limit)):
-        return found
-    if await search.goes_by_words(cursor):
-        found = await _page(search.from_words, span, limit)
-        if len(found.ids) >= limit or found.next is None or cursor is not None or not narrowed.is_small:
-            return found
-    return await _page(search.from_list, span, limit)
+    return await first_to_fill(search.ways(span), limit, engine.BUDGET * patience)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     tx: Tx
     user_id: int
-    words: Words
     narrowed: Narrow
     engine: _Engine
+    plan: _Plan
+    read: Callable[[str], str]
 
-    async def goes_by_words(self, cursor: Cursor | None) -> bool:
-        if not self.words.groups:
-            return False
-        if cursor is not None and self.tx.engine == "sqlite":
-            return cursor.id == 0
-        return not await self.engine.is_common(self.tx, self.words)
+    def ways(self, span: Span) -> list[Way]:
+        """Places on SQLite belong to the way they were found on."""
+        each = self._looking(1) + (TEXT_COST if self.plan.text else 0.0)
+        by_words = Way(self._from_words, span, each, self.engine.FIRST_HITS, self._toll)
+        in_list = each + self.engine.usual(self.plan)
+        by_list = Way(self._from_list, span, in_list, FIRST_LISTED, weigh=self._weigh)
+        if not self.plan.index.groups:
+            return [by_list]
+        if span.beyond is None or self.engine is tsvector:
+            return [by_words, by_list]
+        return [by_words if span.beyond.id == 0 else by_list]
 
-    async def from_head_of_list(self, span: Span, limit: int) -> Found | None:
-        """The page, if the list is short or holds the words often."""
-        hits, good = await self.from_list(span, FEW + 1)
-        found = [hit for hit in hits if hit.entry_id in good]
-        if len(hits) <= FEW or len(found) > limit:
-            return _cut(found, limit)
-        return await _page(self.from_list, span, limit) if len(found) * OFTEN >= len(hits) else None
+    async def _weigh(self) -> float:
+        checking = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
+        reading = TEXT_COST if self.plan.text else 0.0
+        return self._looking(1) + LISTED_COST + min(checking, TEXT_COST) + reading
 
-    async def from_words(self, span: Span, most: int) -> tuple[list[Hit], set[int]]:
-        hits = await self.engine.matches(self.tx, self.words, span, most)
-        ids = _ids(hits)
-        return hits, await allowed(self.tx, self.user_id, self.narrowed, ids) if ids else set()
+    def _looking(self, entries: int) -> float:
+        return entries * (HIT_COST + (0.0 if self.narrowed.has_own_rows else ALLOWED_COST))
 
-    async def from_list(self, span: Span, most: int) -> tuple[list[Hit], set[int]]:
+    def _toll(self) -> float:
+        return self.engine.toll(self.plan)
+
+    async def _from_words(self, span: Span, most: int) -> Stepped:
+        toll = self._toll()
+        hits = await self.engine.matches(self.tx, self.plan, span, most)
+        seen = await self._allowed(ids_of(hits))
+        checked = await self._read(seen)
+        return Stepped(hits, checked.good, toll + self._looking(len(hits)) + checked.cost)
+
+    async def _from_list(self, span: Span, most: int) -> Stepped:
         hits = await listed(self.tx, self.user_id, self.narrowed, span, most)
-        return hits, await self._checked(_ids(hits))
+        ids = ids_of(hits)
+        seen = await self._allowed(ids)
+        # Where this user sees none of them, they tell at least how common the words are.
+        checked = await self._checked(seen or (set(ids) if self._toll() else seen))
+        read = await self._read(checked.good & seen)
+        looking = self._looking(len(hits)) + LISTED_COST * len(hits)
+        return Stepped(hits, read.good, looking + checked.cost + read.cost)
 
-    async def _checked(self, ids: Sequence[int]) -> set[int]:
-        if not ids or not (self.words.groups or self.words.excluded):
-            return set(ids)
-        return await self.engine.check(self.tx, self.words, ids)
+    async def _allowed(self, ids: Sequence[int]) -> set[int]:
+        return await allowed(self.tx, self.user_id, self.narrowed, ids) if ids else set()
 
+    async def _checked(self, ids: set[int]) -> Checked:
+        if not ids or not self.plan.index:
+            return Checked(ids, 0.0)
+        checked = await self.engine.check(self.tx, self.plan, list(ids), TEXT_COST * len(ids))
+        return checked or await self._in_text(ids, self.plan.index)
 
-async def _page(
-    step: Callable[[Span, int], Awaitable[tuple[list[Hit], set[int]]]], span: Span, limit: int
-) -> Found:
-    """Step along until `limit` entries are found, the list ends, or enough was looked at."""
-    found: list[Hit] = []
-    size, stepped = max(FIRST_STEP, limit + 1), 0
-    while stepped < MOST_STEPPED:
-        hits, good = await step(span, size)
-        found += [hit for hit in hits if hit.entry_id in good]
-        if len(found) > limit or len(hits) < size:
-            return _cut(found, limit)
-        stepped, span = stepped + size, replace(span, beyond=hits[-1].place)
-        size = min(size * 3, MOST_STEPPED - stepped) or size
-    return Found(_ids(found), span.beyond)
+    async def _read(self, ids: set[int]) -> Checked:
+        return await self._in_text(ids, self.plan.text) if ids and self.plan.text else Checked(ids, 0.0)
 
+    async def _in_text(self, ids: set[int], words: Words) -> Checked:
+        """Which of these match, by what was indexed of them."""
+        found = await texts.indexed_text(self.tx, list(ids))
+        good = await asyncio.to_thread(lambda: {each.id for each in found if words.match(self._words(each))})
+        return Checked(good, LETTER_COST * sum(len(each.content) for each in found))
 
-def _cut(found: Sequence[Hit], limit: int) -> Found:
-    return Found(_ids(found[:limit]), found[limit - 1].place if len(found) > limit else None)
-
-
-def _ids(hits: Sequence[Hit]) -> tuple[int, ...]:
-    return tuple(hit.entry_id for hit in hits if hit.entry_id is not None)
+    def _words(self, entry: texts.Unindexed) -> SearchWords:
+        return search_words(entry.title, self.read(entry.content), entry.author)
 
 
 def _engine(tx: Tx) -> _Engine:

@@ -19,7 +19,9 @@ Measured on 12,000 texts of 2.7 KB, 240 to a transaction, ms and bytes per entry
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 
@@ -27,13 +29,27 @@ from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import SECOND, Instant
 from reedbed.store.database import Tx
-from reedbed.store.search.parts import Part, Words
-from reedbed.store.search.places import Hit, Span
+from reedbed.store.search.parts import NO_WORDS, Part, Words
+from reedbed.store.search.places import Checked, Hit, Span
 from reedbed.store.statements import Statement
+
+Number = TypeVar("Number", int, float)
 
 MERGE_PAGES = 16
 """A few milliseconds of the one writer, and where words are common no more than 25."""
 FEW_DEAD = 20_000
+BUDGET = 12_000.0
+FIRST_HITS: int = 50
+CHECK_COST = 25.0
+BROAD = 120
+"""Pages of prefixes, all of which FTS5 reads and sorts before it tells the first match."""
+PREFIX_COST = 60.0
+PAGE_COST = 35.0
+PHRASE_COST = 80.0
+LOOK_UP_COST = 14.0
+KEY_COST = 2.0
+"""µs for a page whose words are gathered, for one that is walked, for one walked with an eye on the order of
+words, for a word looked up in one segment for one entry, and for the key of an entry."""
 _DRIFT = 3_600
 """Seconds by which a key may lie after its entry, where many share a moment."""
 _LOWEST, _HIGHEST = -(2**62), 2**62
@@ -74,17 +90,41 @@ _MATCHES: dict[Order, Statement] = {
         )
     ),
 }
-_OF_IDS = "search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"
-# One walk over the matches between the first and the last of these entries, 0.3 µs each. Asking FTS5 for each
-# entry by its rowid costs up to milliseconds each; the + keeps SQLite from doing so.
-_CHECK = Statement(
+# One walk over the matches between the first and the last of these entries, 0.1 µs each; the + keeps SQLite
+# from asking for one key after the other, which begins anew with each, in every segment of the index.
+_WALK = Statement(
     text(
-        "SELECT search_keys.entry_id FROM search_words"  # noqa: S608  the pieces are above
-        " CROSS JOIN search_keys ON search_keys.key = search_words.rowid"
+        "SELECT rowid FROM search_words WHERE search_words MATCH :match"
+        " AND rowid >= :first AND rowid <= :last"
+        " AND +rowid IN (SELECT value FROM json_each(:keys))"
+    )
+)
+_LOOK_UP = Statement(
+    text(
+        "SELECT search_words.rowid FROM json_each(:keys) AS wanted"
+        " CROSS JOIN search_words ON search_words.rowid = wanted.value"
         " WHERE search_words MATCH :match"
-        f" AND search_words.rowid >= (SELECT min(key) FROM {_OF_IDS})"
-        f" AND search_words.rowid <= (SELECT max(key) FROM {_OF_IDS})"
-        f" AND +search_words.rowid IN (SELECT key FROM {_OF_IDS})"
+    )
+)
+_KEYS_OF = Statement(
+    text("SELECT key, entry_id FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))")
+)
+_RANGE = Statement(text("SELECT (SELECT max(key) FROM search_keys) - (SELECT min(key) FROM search_keys)"))
+# How many pages of the index hold what lies between two words, by the first word of each page, which is what
+# FTS5 itself looks up first. A page holds a few hundred matches.
+_PAGES = Statement(
+    text(
+        "WITH RECURSIVE segment (number) AS ("
+        " SELECT min(segid) FROM search_words_idx UNION ALL"
+        " SELECT (SELECT min(segid) FROM search_words_idx WHERE segid > number)"
+        " FROM segment WHERE number IS NOT NULL)"
+        " SELECT asked.key, count(*), total("
+        " coalesce((SELECT pgno FROM search_words_idx WHERE segid = number"
+        " AND term >= CAST(json_extract(asked.value, '$[1]') AS BLOB) ORDER BY term LIMIT 1),"
+        " (SELECT pgno FROM search_words_idx WHERE segid = number ORDER BY term DESC LIMIT 1))"
+        " - (SELECT pgno FROM search_words_idx WHERE segid = number"
+        " AND term <= CAST(json_extract(asked.value, '$[0]') AS BLOB) ORDER BY term DESC LIMIT 1)) / 2"
+        " FROM json_each(:spans) AS asked, segment WHERE number IS NOT NULL GROUP BY asked.key"
     )
 )
 _MERGE = Statement(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
@@ -130,21 +170,94 @@ def _in_order(keyed: Mapping[int, SearchWords]) -> list[dict[str, int | str]]:
     ]
 
 
-async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
-    rows = await tx.all(_MATCHES[span.order], {"match": expression(words), **_keys(span), "most": most})
-    return [Hit(Cursor(key, 0), entry_id) for key, entry_id in rows]
+@dataclass(slots=True)
+class Plan:
+    index: Words
+    text: Words
+    """What FTS5 could only say by gathering too much: prefixes that begin a large part of all text."""
+    gathered: float = 0.0
+    """Pages of what begins with a prefix."""
+    weight: "_Weight | None" = None
 
 
-async def check(tx: Tx, words: Words, ids: Sequence[int]) -> set[int]:
-    """Which of these entries match."""
-    asked = expression(words) if words.groups else _any_of(words.excluded)
-    matching = {row[0] for row in await tx.all(_CHECK, {"match": asked, "ids": list(ids)})}
-    return matching if words.groups else set(ids) - matching
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    walking: float
+    """µs for all matches there are."""
+    looking_up: float
+    """µs for one entry."""
+    seconds: int
+    """From the first key to the last."""
 
 
-async def is_common(tx: Tx, words: Words) -> bool:
-    """Matches come in order and one by one here, so no word is too common."""
-    return False
+async def plan(tx: Tx, words: Words) -> Plan:
+    prefixes = [part for part in dict.fromkeys(words.parts) if part.prefix]
+    if not prefixes:
+        return Plan(words, NO_WORDS)
+    pages, _ = await _pages(tx, [(part.tokens[-1], f"{part.tokens[-1]}\U0010ffff") for part in prefixes])
+    gathered, broad = 0.0, set[Part]()
+    for number, part in sorted(zip(pages, prefixes, strict=True), key=_first):
+        if gathered + number > BROAD:
+            broad.add(part)
+        else:
+            gathered += number
+    return Plan(*words.split(broad), gathered)
+
+
+async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
+    given = {"match": expression(plan.index), **_keys(span), "most": most}
+    rows = await tx.all(_MATCHES[span.order], given)
+    return [Hit(Cursor(key * SECOND, 0), entry_id) for key, entry_id in rows]
+
+
+async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked | None:
+    """Which of these entries match; None if that is too dear."""
+    words = plan.index
+    keys = {row[0]: row[1] for row in await tx.all(_KEYS_OF, {"ids": list(ids)})}
+    if not keys:
+        return Checked(set() if words.groups else set(ids), 0)
+    first, last = min(keys), max(keys)
+    await weigh(tx, plan)
+    assert plan.weight
+    weight = plan.weight
+    walking = toll(plan) + weight.walking * (last - first + 1) / (weight.seconds + 1)
+    looking_up = weight.looking_up * len(keys)
+    walks = plan.gathered > 0 or walking < looking_up
+    if (walking if walks else looking_up) > most:
+        return None
+    given = {"match": expression(words) if words.groups else _any_of(words.excluded), "keys": list(keys)}
+    rows = await tx.all(_WALK if walks else _LOOK_UP, {**given, "first": first, "last": last})
+    found = {keys[row[0]] for row in rows}
+    cost = KEY_COST * len(ids) + (walking if walks else looking_up)
+    return Checked(found if words.groups else set(ids) - found, cost)
+
+
+def toll(plan: Plan) -> float:
+    """Matches come in order and one by one here; only those of a prefix are gathered first."""
+    return plan.gathered * PREFIX_COST
+
+
+def usual(plan: Plan) -> float:
+    """A prefix that can be gathered at all is in one of ten entries at most."""
+    return 10 * CHECK_COST if plan.gathered else CHECK_COST
+
+
+async def weigh(tx: Tx, plan: Plan) -> float:
+    if plan.weight is None:
+        parts = plan.index.parts
+        tokens = [token for part in parts for token in part.tokens]
+        pages, segments = await _pages(tx, [(token, f"{token}\x01") for token in tokens])
+        page_cost = PHRASE_COST if any(len(part.tokens) > 1 for part in parts) else PAGE_COST
+        looking_up = LOOK_UP_COST * segments * len(tokens)
+        plan.weight = _Weight(sum(pages) * page_cost, looking_up, await tx.value(_RANGE) or 0)
+    return KEY_COST + (0.0 if plan.gathered else plan.weight.looking_up)
+
+
+async def _pages(tx: Tx, spans: Sequence[tuple[str, str]]) -> tuple[list[float], int]:
+    """For each span of words the pages it has in the index, and the segments they are in."""
+    rows = await tx.all(_PAGES, {"spans": [(f"0{first}", f"0{last}") for first, last in spans]})
+    known = {row[0]: row[2] for row in rows}
+    return [known.get(number, 0.0) for number in range(len(spans))], max((row[1] for row in rows), default=0)
 
 
 async def is_worn(tx: Tx) -> bool:
@@ -211,9 +324,10 @@ def _keys(span: Span) -> dict[str, int]:
     below = _HIGHEST if span.before is None else _second(span.before) + _DRIFT
     if span.beyond is None:
         return {"above": above, "below": below}
+    here = _second(span.beyond.sort_at)
     if span.order == "newest":
-        return {"above": above, "below": min(below, span.beyond.sort_at)}
-    return {"above": max(above, span.beyond.sort_at), "below": below}
+        return {"above": above, "below": min(below, here)}
+    return {"above": max(above, here), "below": below}
 
 
 def _digest(words: SearchWords) -> int:
@@ -226,5 +340,5 @@ def _second(moment: Instant) -> int:
     return moment // SECOND
 
 
-def _first(pair: tuple[int, SearchWords]) -> int:
+def _first(pair: tuple[Number, Any]) -> Number:
     return pair[0]

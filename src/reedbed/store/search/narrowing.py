@@ -14,16 +14,13 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    tuple_,
 )
 
-from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.times import Instant
 from reedbed.store.alive import above_mark
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among
+from reedbed.store.dialect import among, in_order, of_user
 from reedbed.store.entry_columns import has_mark, is_unread, visible
-from reedbed.store.search.places import Hit, Span
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, entry_tags, later, read_history, starred, unread
 
@@ -48,13 +45,24 @@ class Narrow:
     before: Instant | None = None
 
     @property
-    def is_small(self) -> bool:
-        """There is an index that leads to these entries and few others."""
-        return bool(self.unread or self.starred or self.later or self.tags or self.feeds is not None)
+    def of_table(self) -> FromClause:
+        """The smallest table that has a row for every entry of the list."""
+        if self.tags:
+            return entry_tags
+        if self.starred:
+            return starred
+        if self.later:
+            return later
+        return unread if self.unread else entries
+
+    @property
+    def has_own_rows(self) -> bool:
+        return self.of_table is not entries
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
+    table: FromClause
     unread: bool | None
     starred: bool | None
     later: bool | None
@@ -63,6 +71,7 @@ class _Shape:
     """"", one or many"""
     without_feeds: bool
     tags: bool
+    """More than one."""
     without_tags: bool
     languages: bool
     without_languages: bool
@@ -70,28 +79,22 @@ class _Shape:
     before: bool
 
 
-async def listed(tx: Tx, user_id: int, narrow: Narrow, span: Span, most: int) -> list[Hit]:
-    """The entries of the narrowed list, whatever their words."""
-    statement = _LISTED(_shape(narrow), span.order, span.beyond is not None)
-    rows = await tx.all(statement, {**_params(user_id, narrow), **_beyond(span.beyond), "most": most})
-    return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in rows]
-
-
 async def allowed(tx: Tx, user_id: int, narrow: Narrow, ids: Sequence[int]) -> set[int]:
     """Which of these entries the user can see in the narrowed list."""
-    rows = await tx.all(_ALLOWED(_shape(narrow)), {**_params(user_id, narrow), "ids": list(ids)})
+    rows = await tx.all(_ALLOWED(_shape(narrow)), {**params_of(user_id, narrow), "ids": list(ids)})
     return {row[0] for row in rows}
 
 
 def _shape(narrow: Narrow) -> _Shape:
     return _Shape(
+        table=narrow.of_table,
         unread=narrow.unread,
         starred=narrow.starred,
         later=narrow.later,
         opened=narrow.opened,
         feeds="" if narrow.feeds is None else "one" if len(narrow.feeds) == 1 else "many",
         without_feeds=bool(narrow.without_feeds),
-        tags=bool(narrow.tags),
+        tags=len(narrow.tags) > 1,
         without_tags=bool(narrow.without_tags),
         languages=bool(narrow.languages),
         without_languages=bool(narrow.without_languages),
@@ -100,7 +103,7 @@ def _shape(narrow: Narrow) -> _Shape:
     )
 
 
-def _params(user_id: int, narrow: Narrow) -> dict[str, Any]:
+def params_of(user_id: int, narrow: Narrow) -> dict[str, Any]:
     feeds, tags = sorted(narrow.feeds or ()), sorted(narrow.tags)
     return {
         "user_id": user_id,
@@ -118,52 +121,25 @@ def _params(user_id: int, narrow: Narrow) -> dict[str, Any]:
     }
 
 
-def _beyond(cursor: Cursor | None) -> dict[str, Any]:
-    return {"beyond_at": cursor.sort_at, "beyond_id": cursor.id} if cursor else {}
-
-
 def _select_allowed(shape: _Shape) -> ClauseElement:
-    return select(entries.c.id).where(among(entries.c.id, "ids"), *_conditions(shape))
+    """Where a row of the user's says it all, the entry itself is not read."""
+    table, conditions = shape.table, _conditions(shape)
+    if table is entries:
+        return select(entries.c.id).where(among(entries.c.id, "ids"), *conditions)
+    of_ids = [of_user(table, "user_id", "ids"), *_alive(table)]
+    if not conditions:
+        return select(table.c.entry_id).where(*of_ids)
+    joined = in_order(table, entries, entries.c.id == table.c.entry_id)
+    return select(entries.c.id).select_from(joined).where(*of_ids, *conditions)
 
 
 _ALLOWED = Shapes(_select_allowed)
 
 
-def _select_listed(shape: _Shape, order: Order, continued: bool) -> ClauseElement:
-    """A walk along the smallest index that holds the whole list in its order."""
-    table = _smallest(shape)
-    key, entry_id = table.c.sort_at, entries.c.id if table is entries else table.c.entry_id
-    query = select(key, entry_id).where(*_conditions(shape))
-    if table is not entries:
-        query = query.where(entries.c.id == entry_id, *_own(table))
-    if continued:
-        here = tuple_(key, entry_id)
-        there = tuple_(bindparam("beyond_at", type_=BigInteger), bindparam("beyond_id", type_=BigInteger))
-        query = query.where(here < there if order == "newest" else here > there)
-    directions = (key, entry_id) if order == "oldest" else (key.desc(), entry_id.desc())
-    return query.order_by(*directions).limit(bindparam("most", type_=BigInteger))
-
-
-_LISTED = Shapes(_select_listed)
-
-
-def _smallest(shape: _Shape) -> FromClause:
-    if shape.tags:
-        return entry_tags
-    if shape.starred:
-        return starred
-    if shape.later:
-        return later
-    return unread if shape.unread and shape.feeds != "one" else entries
-
-
-def _own(table: FromClause) -> list[ColumnElement[bool]]:
-    own = [table.c.user_id == _USER]
+def _alive(table: FromClause) -> list[ColumnElement[bool]]:
     if table is entry_tags:
-        own.append(entry_tags.c.tag_id == bindparam("tag"))
-    if table is unread:
-        own.append(above_mark(unread))
-    return own
+        return [entry_tags.c.tag_id == bindparam("tag")]
+    return [above_mark(unread)] if table is unread else []
 
 
 def _conditions(shape: _Shape) -> list[ColumnElement[bool]]:
@@ -172,15 +148,18 @@ def _conditions(shape: _Shape) -> list[ColumnElement[bool]]:
 
 def _seen_by_user(shape: _Shape) -> list[ColumnElement[bool]]:
     states = (
-        (shape.unread, is_unread(entries.c.id)),
-        (shape.starred, has_mark(starred, entries.c.id)),
-        (shape.later, has_mark(later, entries.c.id)),
-        (shape.opened, has_mark(read_history, entries.c.id)),
+        (unread, shape.unread, is_unread(entries.c.id)),
+        (starred, shape.starred, has_mark(starred, entries.c.id)),
+        (later, shape.later, has_mark(later, entries.c.id)),
+        (read_history, shape.opened, has_mark(read_history, entries.c.id)),
     )
-    asked = [has if wanted else ~has for wanted, has in states if wanted is not None]
+    asked = [
+        has if wanted else ~has
+        for table, wanted, has in states
+        if wanted is not None and table is not shape.table
+    ]
     # What a user has unread, starred, kept for later or tagged can be seen.
-    proves = shape.unread or shape.starred or shape.later or shape.tags
-    return asked if proves else [*asked, visible()]
+    return [*asked, visible()] if shape.table is entries else asked
 
 
 def _in_feeds(shape: _Shape) -> list[ColumnElement[bool]]:

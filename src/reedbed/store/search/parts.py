@@ -1,16 +1,17 @@
 """The words of a search, apart from its filters: what the index of either engine is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from reedbed.domain.folding import is_cjk, query_tokens
 from reedbed.domain.search import SearchQuery, Term
+from reedbed.domain.search_words import SearchWords
 
 Column = Literal["title", "author"]
 
 SHORTEST_PREFIX = 3
-"""Either engine gathers all that begins so: `a*` is a tenth of the index. East Asian signs begin less."""
+"""`a*` would be nearly everything. East Asian signs begin less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,37 @@ class Words:
     """Every group must match, by any of its parts."""
     excluded: tuple[Part, ...]
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (*(part for group in self.groups for part in group), *self.excluded)
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.excluded)
+
+    def split(self, apart: Container[Part]) -> tuple["Words", "Words"]:
+        """Those that need none of these parts, and the others."""
+        dear = [any(part in apart for part in group) for group in self.groups]
+        kept = tuple(group for group, is_dear in zip(self.groups, dear, strict=True) if not is_dear)
+        moved = tuple(group for group, is_dear in zip(self.groups, dear, strict=True) if is_dear)
+        return (
+            Words(kept, tuple(part for part in self.excluded if part not in apart)),
+            Words(moved, tuple(part for part in self.excluded if part in apart)),
+        )
+
+    def match(self, text: SearchWords) -> bool:
+        """Whether the index would find these words in it."""
+        columns = {"title": _padded(text.title), "author": _padded(text.author)}
+        everywhere = [*columns.values(), _padded(text.text)]
+
+        def has(part: Part) -> bool:
+            needle = f" {' '.join(part.tokens)}{'' if part.prefix else ' '}"
+            return any(needle in column for column in ([columns[part.column]] if part.column else everywhere))
+
+        return all(any(map(has, group)) for group in self.groups) and not any(map(has, self.excluded))
+
+
+NO_WORDS = Words((), ())
+
 
 def words_of(query: SearchQuery) -> Words:
     return Words(
@@ -36,6 +68,10 @@ def words_of(query: SearchQuery) -> Words:
             *(part for group in _authors(query, negated=True) for part in group),
         ),
     )
+
+
+def _padded(text: str) -> str:
+    return f" {' '.join(text.split())} "
 
 
 def _part(term: Term) -> Part:

@@ -1,5 +1,6 @@
 """Where a search stands in the order of lists."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reedbed.domain.paging import Cursor, Order
@@ -9,9 +10,13 @@ from reedbed.domain.times import Instant
 @dataclass(frozen=True, slots=True)
 class Hit:
     place: Cursor
-    """To go on behind it. With id 0 it is a key of the SQLite index, else a moment and an entry."""
+    """To go on behind it: a moment and an entry. With id 0 it is a key of the SQLite index, as a moment."""
     entry_id: int | None
     """None: the entry is gone."""
+
+
+def ids_of(hits: Sequence[Hit]) -> tuple[int, ...]:
+    return tuple(hit.entry_id for hit in hits if hit.entry_id is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +28,10 @@ class Span:
     """Strictly before it."""
     beyond: Cursor | None = None
     """Only what the order shows after this place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    good: set[int]
+    cost: float
+    """About so many µs."""

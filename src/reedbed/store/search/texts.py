@@ -47,20 +47,22 @@ class Unindexed:
     """Sanitised markup; the whole article where it was fetched."""
 
 
+_TO_INDEX = select(
+    entries.c.id,
+    entries.c.sort_at,
+    entries.c.title,
+    entries.c.author,
+    func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content),
+).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+_TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
+
+
 def _select_unindexed(engine: str) -> ClauseElement:
     indexed = _INDEXED[engine]
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
     known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
     return (
-        select(
-            entries.c.id,
-            entries.c.sort_at,
-            entries.c.title,
-            entries.c.author,
-            func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content),
-        )
-        .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-        .where(~known.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
+        _TO_INDEX.where(~known.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -85,6 +87,11 @@ async def unindexed(tx: Tx, most: int, beyond: Place = NEWEST) -> list[Unindexed
     """The newest entries that the index lacks, of those older than this place."""
     params = {"most": most, "at": beyond[0], "id": beyond[1]}
     return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
+
+
+async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
+    """What each entry is found by."""
+    return [Unindexed(*row) for row in await tx.all(_TEXT, {"ids": list(ids)})]
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:

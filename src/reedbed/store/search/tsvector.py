@@ -1,28 +1,33 @@
 """Search on PostgreSQL: a vector of words for each entry, under a GIN index.
 
 GIN hands out all that matches before anything can be put in order. That is quick for a word in a few thousand
-entries; for a common one the list is walked instead, newest first, and each entry's vector is asked. Which of
-the two is decided by the share of entries that hold the word, as ANALYZE last saw it.
+entries; for a common one the list is walked instead, newest first, and each entry's vector is asked. The walk
+begins in any case: what its first entries say tells how many there will be for GIN to gather.
 
 Vectors are written out here, not by `to_tsvector`: its parser goes by the server's locale, and under "C" it
 knows no letters beyond ASCII.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 
 from sqlalchemy import text
 
 from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search_words import SearchWords
 from reedbed.store.database import Tx
-from reedbed.store.search.parts import Part, Words
-from reedbed.store.search.places import Hit, Span
+from reedbed.store.search.parts import NO_WORDS, Part, Words
+from reedbed.store.search.places import Checked, Hit, Span
 from reedbed.store.statements import Statement
 
-COMMON = 20_000
-"""Matches that are still gathered and sorted, at about 2.5 µs each. Walking, an entry costs 60 µs, and fewer
-have to be asked the more common the word; with 300,000 entries the two meet here."""
+BUDGET = 110_000.0
+FIRST_HITS: int = 500
+CHECK_COST = 30.0
+GATHER_COST = 2.0
+RECHECK_COST = 30.0
+"""µs for asking one vector, for a match that GIN gathers and one whose vector has to be asked nevertheless,
+because GIN knows neither the order of words nor their weights."""
 _MAX_POSITIONS = 16_000
 """A vector counts to 16,383; beyond it no phrase is found."""
 _LOWEST, _HIGHEST = -(2**62), 2**62
@@ -69,17 +74,22 @@ _CHECK = Statement(
     )
 )
 _CLEAR = Statement(text("DELETE FROM search_entries"))
-_SHARES = Statement(
-    text(
-        "SELECT stat.word, stat.share * pg_class.reltuples FROM pg_stats, pg_class,"
-        " unnest(CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs)"
-        " AS stat (word, share)"
-        " WHERE pg_stats.schemaname = current_schema() AND pg_stats.tablename = 'search_entries'"
-        " AND attname = 'words' AND pg_class.oid = to_regclass('search_entries') AND ("
-        " stat.word = ANY(CAST(:words AS text[])) OR EXISTS ("
-        " SELECT 1 FROM unnest(CAST(:prefixes AS text[])) AS prefix WHERE starts_with(stat.word, prefix)))"
-    )
-)
+_ENTRIES = Statement(text("SELECT reltuples FROM pg_class WHERE oid = to_regclass('search_entries')"))
+
+
+@dataclass(slots=True)
+class Plan:
+    index: Words
+    text: Words
+    entries: float
+    """In all, as ANALYZE last saw them."""
+    asked: int = 0
+    rough: int = 0
+    """So many entries were asked for their words, and so many of them would GIN have taken for matches."""
+
+    @property
+    def rechecks(self) -> bool:
+        return any(len(part.tokens) > 1 or part.column for part in self.index.parts)
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
@@ -90,11 +100,15 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
     """A vector goes with its entry."""
 
 
-async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
+async def plan(tx: Tx, words: Words) -> Plan:
+    return Plan(words, NO_WORDS, max(await tx.value(_ENTRIES) or 0.0, 0.0))
+
+
+async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
     first = Cursor(_HIGHEST, 0) if span.order == "newest" else Cursor(_LOWEST, 0)
     beyond = span.beyond or first
     params = {
-        "match": expression(words),
+        "match": expression(plan.index),
         "after": _LOWEST if span.after is None else span.after,
         "before": _HIGHEST if span.before is None else span.before,
         "beyond_at": beyond.sort_at,
@@ -105,25 +119,36 @@ async def matches(tx: Tx, words: Words, span: Span, most: int) -> list[Hit]:
     return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in rows]
 
 
-async def check(tx: Tx, words: Words, ids: Sequence[int]) -> set[int]:
+async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked:
     """Which of these entries match."""
+    words = plan.index
     asked = expression(words) if words.groups else _any_of(words.excluded)
-    matching = {row[0] for row in await tx.all(_CHECK, {"match": asked, "ids": list(ids)})}
-    return matching if words.groups else set(ids) - matching
+    matching = await _asked(tx, asked, ids)
+    cost = CHECK_COST * len(ids)
+    if not plan.rechecks:
+        plan.asked, plan.rough = plan.asked + len(ids), plan.rough + len(matching)
+    elif words.groups and not plan.asked:
+        plan.asked, plan.rough = len(ids), len(await _asked(tx, _roughly(words), ids))
+        cost *= 2
+    return Checked(matching if words.groups else set(ids) - matching, cost)
 
 
-async def is_common(tx: Tx, words: Words) -> bool:
-    """Whether too many entries are likely to match for gathering them all."""
-    parts = list(chain.from_iterable(words.groups))
-    counted = await tx.all(
-        _SHARES,
-        {
-            "words": [token for part in parts for token in part.tokens],
-            "prefixes": [part.tokens[-1] for part in parts if part.prefix],
-        },
-    )
-    counts = {row[0]: row[1] for row in counted}
-    return min((sum(_likely(part, counts) for part in group) for group in words.groups), default=0) > COMMON
+def usual(plan: Plan) -> float:
+    return CHECK_COST
+
+
+async def weigh(tx: Tx, plan: Plan) -> float:
+    return CHECK_COST
+
+
+def toll(plan: Plan) -> float:
+    """Of gathering all matches, if there are as many everywhere as among the entries asked so far."""
+    share = (plan.rough + 0.25) / (plan.asked + 1)
+    return share * plan.entries * (RECHECK_COST if plan.rechecks else GATHER_COST)
+
+
+async def _asked(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
+    return {row[0] for row in await tx.all(_CHECK, {"match": match, "ids": list(ids)})}
 
 
 async def is_worn(tx: Tx) -> bool:
@@ -166,6 +191,16 @@ def _phrase(part: Part, weight: str) -> str:
     return f"({' <-> '.join(words)})"
 
 
+def _roughly(words: Words) -> str:
+    """What GIN knows of it: the words, in any order and any field."""
+    return " & ".join(f"({' | '.join(map(_loosely, group))})" for group in words.groups)
+
+
+def _loosely(part: Part) -> str:
+    *first, last = (f"'{token}'" for token in part.tokens)
+    return f"({' & '.join((*first, f'{last}:*' if part.prefix else last))})"
+
+
 def _vector(words: SearchWords) -> str:
     places = count(1)
     columns = ((words.title, "A"), (words.author, "B"), (words.text, ""))
@@ -175,12 +210,3 @@ def _vector(words: SearchWords) -> str:
         for token, place in zip(column.split(), places, strict=False)
     )
     return " ".join(piece for piece, _ in zip(pieces, range(_MAX_POSITIONS), strict=False))
-
-
-def _likely(part: Part, counts: Mapping[str, float]) -> float:
-    """About how many entries a part matches: as many as its rarest word. A word nobody counted is rare."""
-    *first, last = part.tokens
-    ends = (n for word, n in counts.items() if word.startswith(last)) if part.prefix else ()
-    return min(
-        (*(counts.get(token, 0) for token in first), sum(ends) if part.prefix else counts.get(last, 0))
-    )

@@ -1,0 +1,181 @@
+"""The lists a search can walk along instead of the words, in order and in bounded steps.
+
+Each is read by an index that has its order, without asking anything else of a row: what has to be asked costs
+so much a row, and where hardly any row would pass, a statement that asks would never end.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    tuple_,
+    union,
+)
+
+from reedbed.domain.paging import Cursor, Order
+from reedbed.store.database import Tx
+from reedbed.store.dialect import among, in_order
+from reedbed.store.search.narrowing import Narrow, params_of
+from reedbed.store.search.places import Hit, Span
+from reedbed.store.statements import Shapes, Statement
+from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
+
+FEW = 100
+"""The lists of so many feeds are merged; beyond, the list of all feeds is walked."""
+
+_USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
+_MOST: ColumnElement[int] = bindparam("most", type_=BigInteger)
+_LOWEST: ColumnElement[int] = literal_column(str(-(2**62)))
+_HIGHEST: ColumnElement[int] = literal_column(str(2**62))
+
+_FOLLOWED = Statement(
+    select(subscriptions.c.feed_id)
+    .where(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
+    .limit(_MOST)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    order: Order
+    beyond: bool
+    after: bool
+    before: bool
+
+
+async def listed(tx: Tx, user_id: int, narrow: Narrow, span: Span, most: int) -> list[Hit]:
+    """What lies next. `narrowing.allowed` says what of it belongs to the narrowed list."""
+    bounds = _Bounds(span.order, span.beyond is not None, span.after is not None, span.before is not None)
+    feeds = await _few_feeds(tx, user_id, narrow)
+    if feeds is None:
+        one = narrow.feeds is not None and len(narrow.feeds) == 1
+        statement = _WALKED(narrow.of_table, one, bounds)
+    else:
+        statement = _MERGED(narrow.of_table, narrow.feeds is None, bounds)
+    beyond = span.beyond or Cursor(0, 0)
+    given = {
+        **params_of(user_id, narrow),
+        "feeds": feeds,
+        "most": most,
+        "rank": most - 1,
+        "beyond_at": beyond.sort_at,
+        "beyond_id": beyond.id,
+    }
+    return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in await tx.all(statement, given)]
+
+
+async def _few_feeds(tx: Tx, user_id: int, narrow: Narrow) -> list[int] | None:
+    """The feeds whose lists are to be merged; None where there is one list to walk."""
+    if narrow.feeds is not None and narrow.of_table in (entries, unread):
+        return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= FEW else None
+    if narrow.of_table is not entries:
+        return None
+    rows = await tx.all(_FOLLOWED, {"user_id": user_id, "most": FEW + 1})
+    return [row[0] for row in rows] if len(rows) <= FEW else None
+
+
+# ---- one list --------------------------------------------------------------------------------------
+
+
+def _select_walked(table: FromClause, one: bool, bounds: _Bounds) -> Select[Any, Any]:
+    conditions = _of_user(table)
+    if table is entry_tags:
+        conditions.append(entry_tags.c.tag_id == bindparam("tag"))
+    elif one and "feed_id" in table.c:
+        conditions.append(table.c.feed_id == bindparam("feed"))
+    return (
+        select(table.c.sort_at, _id_of(table))
+        .where(*conditions, *_within(bounds, table))
+        .order_by(*_direction(bounds, table.c.sort_at, _id_of(table)))
+        .limit(_MOST)
+    )
+
+
+_WALKED = Shapes(_select_walked)
+
+
+# ---- several, merged -------------------------------------------------------------------------------
+
+
+def _select_merged(table: FromClause, with_kept: bool, bounds: _Bounds) -> ClauseElement:
+    """The first `most` of each list, and of these the first `most`.
+
+    Who names no feed also finds what they keep of feeds they left, which is in lists of its own.
+    """
+    by_feed = _first_of_each(table.c.feed_id, subscriptions.c.feed_id, bounds)
+    by_feed = by_feed.where(among(subscriptions.c.feed_id, "feeds"))
+    if not with_kept:
+        return _in_order(by_feed.subquery("merged"), bounds)
+    by_tag = _first_of_each(entry_tags.c.tag_id, tags.c.id, bounds)
+    marked = [_select_walked(mark, False, bounds).subquery().select() for mark in (starred, later)]
+    return _in_order(union(by_feed, by_tag, *marked).subquery("merged"), bounds)
+
+
+_MERGED = Shapes(_select_merged)
+
+
+def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any, Any]:
+    key, entry_id = merged.c
+    return select(key, entry_id).order_by(*_direction(bounds, key, entry_id)).limit(_MOST)
+
+
+def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any, Any]:
+    """For each feed or tag of this user, its entries up to the `most`-th."""
+    table, owner = of.table, owner_id.table
+    row = table.alias("one")
+    last = (
+        select(row.c.sort_at)
+        .where(*_of_user(row), row.c[of.name] == owner_id, *_within(bounds, row))
+        .order_by(*_direction(bounds, row.c.sort_at, _id_of(row)))
+        .offset(bindparam("rank", type_=BigInteger))
+        .limit(1)
+        .correlate(owner)
+        .scalar_subquery()
+    )
+    newest = bounds.order == "newest"
+    end = func.coalesce(last, _LOWEST if newest else _HIGHEST)
+    reaches = table.c.sort_at >= end if newest else table.c.sort_at <= end
+    joined = in_order(owner, table, and_(of == owner_id, *_of_user(table), reaches))
+    return (
+        select(table.c.sort_at, _id_of(table).label("entry_id"))
+        .select_from(joined)
+        .where(owner.c.user_id == _USER, *_within(bounds, table))
+    )
+
+
+# ---- both ------------------------------------------------------------------------------------------
+
+
+def _of_user(table: FromClause) -> list[ColumnElement[bool]]:
+    return [table.c.user_id == _USER] if "user_id" in table.c else []
+
+
+def _within(bounds: _Bounds, table: FromClause) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if bounds.beyond:
+        here = tuple_(table.c.sort_at, _id_of(table))
+        there = tuple_(bindparam("beyond_at", type_=BigInteger), bindparam("beyond_id", type_=BigInteger))
+        conditions.append(here < there if bounds.order == "newest" else here > there)
+    if bounds.after:
+        conditions.append(table.c.sort_at >= bindparam("after", type_=BigInteger))
+    if bounds.before:
+        conditions.append(table.c.sort_at < bindparam("before", type_=BigInteger))
+    return conditions
+
+
+def _direction(bounds: _Bounds, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
+    return [column.desc() if bounds.order == "newest" else column.asc() for column in columns]
+
+
+def _id_of(table: FromClause) -> ColumnElement[Any]:
+    return table.c.entry_id if "entry_id" in table.c else table.c.id
