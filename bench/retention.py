@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import text
 
-from bench.search import some_words
+from bench.search_library import some_words
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.retention import Keeping, Limits
