@@ -38,7 +38,7 @@ Number = TypeVar("Number", int, float)
 MERGE_PAGES = 16
 """A few milliseconds of the one writer, and where words are common no more than 25."""
 FEW_DEAD = 20_000
-BUDGET = 12_000.0
+BUDGET = 10_000.0
 FIRST_HITS: int = 50
 CHECK_COST = 25.0
 BROAD = 120
