@@ -101,17 +101,18 @@ function present(nodes) {
 /** The bars stay and change where they differ; between them another text begins. */
 function put(nodes) {
   const body = document.getElementById("article-body");
-  const fresh = [...nodes.children];
+  const text = nodes.getElementById("article-body");
   const old = [...article.children];
-  if (!body || old.length !== fresh.length) article.replaceChildren(nodes);
+  const fresh = [...nodes.children];
+  if (!body || !text || old.length !== fresh.length) article.replaceChildren(nodes);
   else {
     const scrolled = body.scrollTop > 0; // Asked before anything changes: afterwards it would cost a layout.
     old.forEach((part, place) => part !== body && become(part, fresh[place]));
-    body.replaceChildren(...nodes.getElementById("article-body").childNodes);
+    body.replaceChildren(...text.childNodes);
     if (scrolled) body.scrollTop = 0;
   }
   for (const live of article.querySelectorAll(".bar :is([hx-post], [hx-get])")) htmx.process(live);
-  afterPaint(() => htmx.process(document.getElementById("article-body")));
+  if (text) afterPaint(() => htmx.process(body?.isConnected ? body : text));
 }
 
 /** The part alone does not know what stands around its entry; the list does. */
