@@ -3,10 +3,13 @@
 import pytest
 
 from reedbed.services.search_upkeep import mend_search, rebuild_search
+from reedbed.store import search
 from reedbed.store.search import fts5
 from tests.crawling import Crawl, crawl_on
 from tests.store.library import Library
 from tests.store.searching import Shelf, new_shelf
+
+SEARCH_TABLES = "SELECT name FROM sqlite_master WHERE name LIKE 'search%' ORDER BY name"
 
 
 @pytest.fixture
@@ -43,3 +46,28 @@ async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
         assert await mend_search(crawl.runtime) == 1
         assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
         assert await shelf.find("heron") == [entry]
+
+
+async def test_on_sqlite_an_old_index_is_taken_away_even_if_that_was_broken_off(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fts5, "EMPTIED_AT_ONCE", 1)
+    async with crawl_on(sqlite_url) as crawl:
+        shelf = await new_shelf(Library(crawl.runtime.db))
+        herons = [await shelf.put("heron") for _ in range(3)]
+        before = await crawl.column(SEARCH_TABLES)
+        settings = await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k")
+        await crawl.runtime.db.write_at_once(search.clear)
+        assert await crawl.column(SEARCH_TABLES) != before
+        assert await shelf.find("heron") == []
+        new = await shelf.put("heron")
+        assert await shelf.find("heron") == [new]
+        assert await mend_search(crawl.runtime) == 3
+        assert await crawl.column(SEARCH_TABLES) == before
+        assert [*map(tuple, await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k"))] == [
+            *map(tuple, settings)
+        ]
+        assert sorted(await shelf.find("heron")) == [*herons, new]
+        await crawl.runtime.db.write_at_once(search.clear)
+        assert await rebuild_search(crawl.runtime) == 4
+        assert await crawl.column(SEARCH_TABLES) == before

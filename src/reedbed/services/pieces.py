@@ -21,6 +21,7 @@ class Pieces:
         self._db = db
         self._size, self._weighed = FIRST, 0.0
         self._rest = SHORTEST_REST
+        self.written = 0
 
     def take(self, waiting: list[T], weigh: Callable[[T], float]) -> list[T]:
         """The next piece, taken off what waits."""
@@ -40,6 +41,7 @@ class Pieces:
 
         done = await self._db.write_at_once(timed)
         took = perf_counter() - began
+        self.written += 1
         self._size = next_size(self._size, self._weighed, took * 1_000)
         if self._db.engine == "sqlite":
             # Another process asks only now and then whether the file is free: half as long as it was not.

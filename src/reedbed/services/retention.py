@@ -29,7 +29,7 @@ from reedbed.domain.times import DAY, SECOND, Millis
 from reedbed.services.announcing import announce_counts
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
-from reedbed.services.search_upkeep import tidy_search, weight_of, words_of
+from reedbed.services.search_upkeep import breathe, weight_of, words_of
 from reedbed.store import (
     app_settings,
     cleanups,
@@ -51,8 +51,6 @@ log = structlog.get_logger()
 AT_ONCE = 2_000
 """Candidates looked up in one go."""
 TEXTS_AT_ONCE = 100
-MERGED_AFTER = 16
-"""Pieces; SQLite's index joins no fewer."""
 KEYS_AT_ONCE = 500
 _PAUSE = 0.002
 _Said = tuple[int, list[SearchWords]]
@@ -112,7 +110,6 @@ class _Run:
     runtime: Runtime
     id: int
     pieces: Pieces
-    written: int = 0
     losers: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
@@ -122,7 +119,7 @@ class _Run:
                 piece = self.pieces.take(waiting, _weigh)
                 gone = await self.pieces.write(partial(self._remove, piece, state))
                 self.losers |= gone.lost.keys()
-                await self._breathe()
+                await breathe(self.pieces, self.runtime.db)
 
     async def _remove(self, piece: Sequence[_Said], state: State, tx: Tx) -> Removed:
         gone = await retention.remove(tx, [entry_id for entry_id, _ in piece], state, piece)
@@ -134,7 +131,7 @@ class _Run:
         waiting = await _words(self.runtime, entry_ids, always=True)
         while waiting:
             await self.pieces.write(partial(self._clear, self.pieces.take(waiting, _weigh)))
-            await self._breathe()
+            await breathe(self.pieces, self.runtime.db)
 
     async def _clear(self, piece: Sequence[_Said], tx: Tx) -> None:
         cleared = await leftovers.clear_articles(tx, [entry_id for entry_id, _ in piece])
@@ -145,15 +142,6 @@ class _Run:
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:
             await cleanups.add(tx, self.id, **more)
-
-    async def _breathe(self) -> None:
-        """Let others write, and now and then join what the pieces leave behind in the search index."""
-        await self.pieces.rest()
-        self.written += 1
-        if (
-            self.runtime.db.engine == "sqlite" and self.written % MERGED_AFTER == 0
-        ):  # PostgreSQL does it itself
-            await tidy_search(self.runtime)
 
 
 async def _begin(runtime: Runtime) -> _Run:

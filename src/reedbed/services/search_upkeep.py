@@ -21,6 +21,7 @@ from reedbed.store.search.texts import NEWEST, Unindexed
 AT_ONCE = 100
 """Texts read in one go."""
 MOST_A_TURN = 20_000
+JOINED_AFTER = 16
 MERGES = 800
 MERGE_PAUSE = 0.01
 
@@ -32,16 +33,17 @@ async def mend_search_each_hour(runtime: Runtime) -> int:
 
 async def mend_search(runtime: Runtime) -> int:
     """How many entries were indexed; what does not fit into one turn waits for the next."""
-    async with runtime.db.write() as tx:
-        if await search.is_worn(tx):
-            await search.clear(tx)
+    await _empty_old(runtime.db)
+    async with runtime.db.read() as tx:
+        worn = await search.is_worn(tx)
+    if worn:
+        await _clear(runtime.db)
     return await _index_missing(runtime.db, most=MOST_A_TURN)
 
 
 async def rebuild_search(runtime: Runtime) -> int:
     """Build the index anew, all of it; searches find what is in it so far."""
-    async with runtime.db.write() as tx:
-        await search.clear(tx)
+    await _clear(runtime.db)
     return await _index_missing(runtime.db)
 
 
@@ -51,12 +53,40 @@ async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
 
 
 async def tidy_search(runtime: Runtime) -> int:
+    return await _join(runtime.db)
+
+
+async def breathe(pieces: Pieces, db: Database) -> None:
+    """Let others write, and now and then join what pieces leave behind in the index.
+
+    SQLite joins no fewer than so many; left alone it would one day join hundreds in one commit.
+    """
+    await pieces.rest()
+    if db.engine == "sqlite" and pieces.written % JOINED_AFTER == 0:
+        await _join(db)
+
+
+async def _join(db: Database) -> int:
     """Join the parts of the search index, a moment at a time, so that others' writes come in between."""
     for rounds in range(MERGES):
-        if not await runtime.db.write_at_once(search.merge_some):
+        if not await db.write_at_once(search.merge_some):
             return rounds
         await asyncio.sleep(MERGE_PAUSE)
     return MERGES
+
+
+async def _clear(db: Database) -> None:
+    await _empty_old(db)
+    await db.write_at_once(search.clear)
+    await _empty_old(db)
+
+
+async def _empty_old(db: Database) -> None:
+    """What was put aside, also by a process that did not come to its end."""
+    more = True
+    while more:
+        more = await db.write_at_once(search.empty_some)
+        await asyncio.sleep(MERGE_PAUSE if more else 0)
 
 
 async def _index_missing(
@@ -77,7 +107,7 @@ async def _index_missing(
             piece = pieces.take(waiting, _weigh)
             await pieces.write(partial(search.index, rows=piece))
             if resting:
-                await pieces.rest()
+                await breathe(pieces, db)
         beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
         tell(len(missing))
     return indexed

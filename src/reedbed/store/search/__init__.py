@@ -28,6 +28,7 @@ __all__ = [
     "Narrow",
     "NoSuchList",
     "clear",
+    "empty_some",
     "find",
     "forget",
     "index",
@@ -84,6 +85,7 @@ class _Engine(Protocol):
 
     async def is_worn(self, tx: Tx) -> bool: ...
     async def clear(self, tx: Tx) -> None: ...
+    async def empty_some(self, tx: Tx) -> bool: ...
     async def merge_some(self, tx: Tx) -> bool: ...
 
 
@@ -120,8 +122,16 @@ async def is_worn(tx: Tx) -> bool:
 
 
 async def clear(tx: Tx) -> None:
-    """Take everything out of the index; `texts.unindexed` then names every entry."""
+    """Take everything out of the index; `texts.unindexed` then names every entry.
+
+    `empty_some` has to be done to its end before, and after: it takes away what was put aside.
+    """
     await _engine(tx).clear(tx)
+
+
+async def empty_some(tx: Tx) -> bool:
+    """Whether there is more."""
+    return await _engine(tx).empty_some(tx)
 
 
 async def find(

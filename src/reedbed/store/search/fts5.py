@@ -37,6 +37,8 @@ Number = TypeVar("Number", int, float)
 
 MERGE_PAGES = 16
 """A few milliseconds of the one writer, and where words are common no more than 25."""
+EMPTIED_AT_ONCE = 1_000
+"""Rows: a few milliseconds."""
 FEW_DEAD = 20_000
 BUDGET = 10_000.0
 FIRST_HITS: int = 50
@@ -129,7 +131,6 @@ _PAGES = Statement(
 )
 _MERGE = Statement(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
 _KEYS = Statement(text("SELECT count(*), count(entry_id) FROM search_keys"))
-_DELETE_ALL = Statement(text("INSERT INTO search_words (search_words) VALUES ('delete-all')"))
 _FORGET = Statement(
     text(
         "INSERT INTO search_words (search_words, rowid, title, text, author)"
@@ -142,7 +143,37 @@ _WRITTEN = Statement(
         "SELECT entry_id, key, digest FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"
     )
 )
-_DELETE_KEYS = Statement(text("DELETE FROM search_keys"))
+_DEFINED = Statement(text("SELECT sql FROM sqlite_master WHERE name IN ('search_words', 'search_keys')"))
+_PUT_ASIDE = (
+    Statement(text("ALTER TABLE search_words RENAME TO search_words_worn")),
+    Statement(text("ALTER TABLE search_keys RENAME TO search_keys_worn")),
+)
+_SET = Statement(
+    text(
+        "INSERT INTO search_words (search_words, rank)"
+        " SELECT k, v FROM search_words_worn_config WHERE k <> 'version'"
+    )
+)
+_IS_ASIDE = Statement(text("SELECT 1 FROM sqlite_master WHERE name = 'search_words_worn'"))
+_EMPTY_SOME = (
+    Statement(
+        text(
+            # The first rows say what the index is made of; without them it could not even be dropped.
+            "DELETE FROM search_words_worn_data WHERE id IN"
+            " (SELECT id FROM search_words_worn_data WHERE id > 10 LIMIT :most)"
+        )
+    ),
+    Statement(
+        text(
+            "DELETE FROM search_words_worn_idx WHERE (segid, term) IN"
+            " (SELECT segid, term FROM search_words_worn_idx LIMIT :most)"
+        )
+    ),
+    Statement(
+        text("DELETE FROM search_keys_worn WHERE key IN (SELECT key FROM search_keys_worn LIMIT :most)")
+    ),
+)
+_DROP = (Statement(text("DROP TABLE search_words_worn")), Statement(text("DROP TABLE search_keys_worn")))
 _CHANGES = Statement(text("SELECT total_changes()"))
 
 
@@ -269,8 +300,22 @@ async def is_worn(tx: Tx) -> bool:
 
 
 async def clear(tx: Tx) -> None:
-    await tx.run(_DELETE_ALL)
-    await tx.run(_DELETE_KEYS)
+    """Begin with an empty index at once; emptying the old one would take seconds, so it is put aside."""
+    definitions = [row[0] for row in await tx.all(_DEFINED)]
+    for statement in (*_PUT_ASIDE, *(Statement(text(definition)) for definition in definitions), _SET):
+        await tx.run(statement)
+
+
+async def empty_some(tx: Tx) -> bool:
+    """Take some of an index away that was put aside; whether there is more."""
+    if await tx.value(_IS_ASIDE) is None:
+        return False
+    for statement in _EMPTY_SOME:
+        if await tx.run(statement, {"most": EMPTIED_AT_ONCE}):
+            return True
+    for statement in _DROP:
+        await tx.run(statement)
+    return False
 
 
 async def merge_some(tx: Tx) -> bool:
