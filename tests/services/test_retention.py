@@ -8,7 +8,7 @@ import pytest
 from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
-from reedbed.store import app_settings, cleanups, imported, reading
+from reedbed.store import app_settings, cleanups, imported, reading, removed
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -197,7 +197,9 @@ async def test_whole_articles_long_read_are_let_go(site: FeedSite, crawl: Crawl)
 
 
 async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, crawl: Crawl) -> None:
-    await followed(crawl, site, "one")
+    feed, _ = await followed(crawl, site, "one")
+    async with crawl.runtime.db.write() as tx:
+        await removed.remember(tx, [(feed, key) for key in range(KEYS_AT_ONCE + 1)])
     crawl.runtime = replace(crawl.runtime, keeping=Keeping(unfollowed=30 * DAY))
     left = crawl.runtime.now()
     await crawl.change("UPDATE subscriptions SET unsubscribed_at = :now", now=left)
@@ -205,7 +207,8 @@ async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, crawl:
     assert (await clean_up(crawl.runtime)).feeds_removed == 0
     crawl.clock.ahead += 20 * DAY
     assert (await clean_up(crawl.runtime)).feeds_removed == 1
-    for table in ("feeds", "entries", "entry_bodies", "subscriptions", "unread", "parked_unread"):
+    gone = ("feeds", "entries", "entry_bodies", "subscriptions", "unread", "parked_unread", "removed_keys")
+    for table in gone:
         assert await crawl.column(f"SELECT count(*) FROM {table}") == [0], table
 
 
@@ -217,6 +220,7 @@ async def test_a_feed_with_a_keepsake_waits(site: FeedSite, crawl: Crawl) -> Non
     crawl.clock.ahead += 400 * DAY
     await clean_up(crawl.runtime)
     assert await crawl.titles(feed) == ["starred"]
+    assert await crawl.column("SELECT count(DISTINCT feed_id) FROM removed_keys") == [1], "plain stays gone"
 
 
 async def test_what_is_removed_is_not_found_again(site: FeedSite, crawl: Crawl) -> None:

@@ -25,7 +25,7 @@ from reedbed.domain.retention import (
     shorter_ages,
 )
 from reedbed.domain.search_words import SearchWords
-from reedbed.domain.times import DAY, SECOND, Millis
+from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.services.announcing import announce_counts
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
@@ -232,9 +232,14 @@ async def _remove_unfollowed(run: _Run) -> None:
         feed_ids = await leftovers.unfollowed(tx, left_since)
     for feed_id in feed_ids:
         await _remove_up_to(run, feed_id, 2**62, "any")
+        await _drop_all(run.runtime, partial(_drop_keys, feed_id, left_since))
         async with run.runtime.db.write() as tx:
             gone = await leftovers.remove_feed(tx, feed_id, left_since)
             await cleanups.add(tx, run.id, feeds_removed=int(gone))
+
+
+async def _drop_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
+    return await leftovers.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
 async def _drop_leftovers(run: _Run) -> None:

@@ -9,7 +9,7 @@ from reedbed.store import tables as t
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.retention import may_go
-from reedbed.store.statements import Statement
+from reedbed.store.statements import Statement, delete_some
 
 entries, subscriptions, feeds = t.entries, t.subscriptions, t.feeds
 
@@ -59,13 +59,23 @@ def _nobody_follows() -> list[ColumnElement[bool]]:
     ]
 
 
+def _may_be_removed() -> list[ColumnElement[bool]]:
+    return [*_nobody_follows(), ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds)]
+
+
 _UNFOLLOWED = Statement(select(feeds.c.id).where(*_nobody_follows()).order_by(feeds.c.id))
 _HOLD_FEED = Statement(select(feeds.c.id).where(feeds.c.id == bindparam("id")).with_for_update())
+_DROP_KEYS = Statement(
+    delete_some(
+        t.removed_keys,
+        t.removed_keys.c.feed_id == bindparam("id"),
+        exists().where(feeds.c.id == bindparam("id"), *_may_be_removed()),
+    )
+)
 _DELETE_FEED = Statement(
     delete(feeds).where(
         feeds.c.id == bindparam("id"),
-        *_nobody_follows(),
-        ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds),
+        *_may_be_removed(),
     )
 )
 
@@ -73,6 +83,11 @@ _DELETE_FEED = Statement(
 async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
     """Feeds that everybody left before this moment, or nobody ever followed."""
     return [row[0] for row in await tx.all(_UNFOLLOWED, {"left_since": left_since})]
+
+
+async def drop_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
+    """Some of what such a feed does not tell as new; they would go with it, all at once."""
+    return await tx.run(_DROP_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
 
 
 async def remove_feed(tx: Tx, feed_id: int, left_since: Instant) -> bool:
