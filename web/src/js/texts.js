@@ -4,11 +4,13 @@ import { part } from "./requests.js";
 const AT_MOST = 12;
 const texts = new Map(); // address: the promise of its markup
 const parsed = new Map(); // address: that markup as nodes, to be used once
+let shown = "";
 
 /** The nodes of the article at this address, the caller's own. */
 export async function nodesOf(url) {
   const ready = parsed.get(url);
   parsed.delete(url);
+  shown = url;
   return ready ?? parse(await textOf(url));
 }
 
@@ -16,7 +18,7 @@ export async function nodesOf(url) {
 export async function prepare(url) {
   if (navigator.connection?.saveData || parsed.has(url)) return;
   const html = await textOf(url).catch(() => null); // Whoever asks in earnest hears of it.
-  if (html !== null && texts.has(url)) parsed.set(url, parse(html));
+  if (html !== null && texts.has(url) && url !== shown) parsed.set(url, parse(html));
 }
 
 /** What was kept is no longer true. */
