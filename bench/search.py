@@ -64,15 +64,14 @@ async def _bench(engine: str, url: str) -> None:
     await migrate(url)
     async with crawl_on(url) as crawl:
         readers = Readers(await crawl.person(), await crawl.person(), await crawl.person())
-        cpu = Cpu(await server_process(crawl.runtime.db))
         started = time.monotonic()
-        cost = await fill(crawl.runtime.db, url, readers, cpu)
+        cost = await fill(crawl.runtime.db, url, readers)
         print(f"{engine}: {ENTRIES:,} entries written in {time.monotonic() - started:.0f} s", flush=True)
         other, known = INDEXING[engine]
         record(f"{engine}: index", cost * 1000, "ms/entry", compared_to=other, other=known)
         size = await _size(crawl.runtime.db)
         record(f"{engine}: index size", size / ENTRIES, "B/entry", compared_to="its text", other=WORDS * 6.5)
-        await measure(crawl.runtime, readers, cpu)
+        await measure(crawl.runtime, readers, Cpu(await server_process(crawl.runtime.db)))
 
 
 async def measure(runtime: Runtime, readers: Readers, cpu: Cpu) -> None:

@@ -34,7 +34,6 @@ NOW = 1_790_000_000_000
 _THREE_YEARS = 3 * 365 * 86_400_000
 _AT_ONCE = 240
 _IN_BULK = max(ENTRIES - 10 * _AT_ONCE, 0)
-_CHUNK = 40_000
 _WRITERS = 2
 _ONE_IN = 25
 """So many entries have accents and a Chinese sentence."""
@@ -85,19 +84,21 @@ def _some(chance: random.Random, count: int, places: list[str]) -> list[str]:
     return list(map(places.__getitem__, memoryview(chance.randbytes(2 * count)).cast("H")))
 
 
-async def fill(db: Database, url: str, readers: Readers, cpu: "Cpu") -> float:
+async def fill(db: Database, url: str, readers: Readers) -> float:
     """Write all entries; CPU seconds of indexing one as it comes in."""
     async with db.write() as tx:
         await _feeds(tx, readers)
     await (_in_sqlite(db) if db.engine == "sqlite" else _in_postgresql(db, url))
+    # Several connections wrote; from here on it is the one that is asked now.
+    cpu = Cpu(await server_process(db))
     chance, used = random.Random(2), 0.0
     for first in range(_IN_BULK, ENTRIES, _AT_ONCE):
         rows = _entries(chance, range(first, min(first + _AT_ONCE, ENTRIES)))
         used += await _as_crawled(db, rows, cpu)
     async with db.write() as tx:
         await _states(tx, readers)
-        if tx.engine == "postgresql":
-            await _run(tx, "ANALYZE")
+    if db.engine == "postgresql":
+        await _patiently(url, "ANALYZE")
     return used / (ENTRIES - _IN_BULK)
 
 
@@ -115,32 +116,41 @@ async def _in_sqlite(db: Database) -> None:
     async with db.write() as tx:
         await _run(tx, "PRAGMA cache_size = -400000")
         await _run(tx, setting.format(10**9))
-    await _in_bulk(db)
+    await _in_bulk(db, chunk=40_000)
     async with db.write() as tx:
         await _run(tx, setting.format(8_388_608))
         await _run(tx, "PRAGMA cache_size = -8000")
 
 
 async def _in_postgresql(db: Database, url: str) -> None:
-    """A connection of its own, because building the index takes longer than a statement may."""
-    connection = await asyncpg.connect(url)
     known = "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_search_entries_words'"
-    definition = await connection.fetchval(known)
-    await connection.execute("DROP INDEX ix_search_entries_words")
-    await _in_bulk(db)
-    await connection.execute("SET maintenance_work_mem = '1GB'")
-    await connection.execute(definition)
-    await connection.execute("SELECT setval(pg_get_serial_sequence('entries', 'id'), max(id)) FROM entries")
+    async with db.write() as tx:
+        definition = await tx.value(Statement(text(known)))
+        await _run(tx, "DROP INDEX ix_search_entries_words")
+    await _in_bulk(db, chunk=2_000)
+    await _patiently(
+        url,
+        "SET maintenance_work_mem = '1GB'",
+        definition,
+        "SELECT setval(pg_get_serial_sequence('entries', 'id'), max(id)) FROM entries",
+    )
+
+
+async def _patiently(url: str, *statements: str) -> None:
+    """On a connection of their own, because they take longer than a statement may."""
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
     await connection.close()
 
 
-async def _in_bulk(db: Database) -> None:
+async def _in_bulk(db: Database, *, chunk: int) -> None:
     """Some invent the next rows while others are written."""
-    firsts = iter(range(0, _IN_BULK, _CHUNK))
+    firsts = iter(range(0, _IN_BULK, chunk))
 
     async def write_some() -> None:
         for first in firsts:
-            numbers = range(first, min(first + _CHUNK, _IN_BULK))
+            numbers = range(first, min(first + chunk, _IN_BULK))
             rows = await asyncio.to_thread(_entries, random.Random(first), numbers)
             async with db.write() as tx:
                 await _write(tx, first + 1, rows)
