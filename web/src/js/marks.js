@@ -2,6 +2,7 @@
 import { announce } from "./announce.js";
 import { adjust, adjustUnread } from "./counts.js";
 import { explain, isOffline, send } from "./requests.js";
+import { afterPaint } from "./frames.js";
 import { keepForLater } from "./queue.js";
 import { rowOf } from "./far.js";
 import { forgetUndo } from "./toast.js";
@@ -52,7 +53,7 @@ export function show(id, what, value) {
     row?.toggleAttribute("data-unread", !value);
     const feed =
       row?.dataset.feed ?? document.querySelector(`#article .read[data-entry="${id}"]`)?.dataset.feed;
-    if (feed) adjustUnread(feed, value ? -1 : 1);
+    if (feed) afterPaint(() => adjustUnread(feed, value ? -1 : 1)); // Numbers all over the page can wait a frame.
   } else {
     row?.toggleAttribute(`data-${what}`, value);
     if (row) showSigns(row);
