@@ -105,8 +105,11 @@ class Application:
         return app
 
     async def load(self) -> None:
-        for name in ("pages", "programs"):
-            await self._part(name)
+        await self.load_pages()
+        await self._part("programs")
+
+    async def load_pages(self) -> None:
+        await self._part("pages")
 
     async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
         half = "programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages"

@@ -49,14 +49,13 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
                 await application.load()
                 _listen(listener, settings)
             tasks.append(_serve_http(application, runtime, listener, stop))
-            tasks.append(_load_the_rest(application, stop, after=at_work))
+            if role == "serve":
+                tasks.append(_load_pages(application, stop, after=at_work))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
             tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
-        if role == "web":
-            at_work.set()
-        else:
+        if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
             tasks.append(_work_until(runtime, stop, at_work, after=pause))
         for task in (live(runtime, role), watch(runtime)):
@@ -147,11 +146,14 @@ class _Server(uvicorn.Server):
         self._runtime.bus.deliver(Hint("stopping"))
 
 
-async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
-    """Whoever asks first is answered first; what nobody asked for is loaded when the worker is at work."""
+async def _load_pages(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
+    """Whoever asks first is answered first; pages nobody asked for are loaded when the worker is at work.
+
+    The doors of programs take 9 MB and are loaded when the first one knocks: many a reader has none.
+    """
     await after.wait()
     if not stop.is_set():
-        await application.load()
+        await application.load_pages()
         _keep_what_is_loaded()
 
 

@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, bindparam, literal_column
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, bindparam, literal_column, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import BindParameter
@@ -154,3 +154,13 @@ def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) ->
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The column as a mere number, so that no index on it is chosen where a better one is known."""
     return column + literal_column("0")
+
+
+def chosen_once(rows: Select[Any]) -> Select[Any]:
+    """For a claim: rows that are chosen and locked one time, whatever the plan.
+
+    As a mere subquery PostgreSQL may run the choice again for every row it compares, and each time lock the
+    next one: a claim of one row would take them all.
+    """
+    chosen = rows.cte("chosen")
+    return select(*chosen.c)

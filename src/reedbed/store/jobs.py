@@ -9,7 +9,7 @@ from sqlalchemy import Text, and_, bindparam, delete, func, insert, null, or_, s
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
+from reedbed.store.dialect import among, chosen_once
 from reedbed.store.statements import Statement
 from reedbed.store.tables import jobs
 
@@ -74,7 +74,7 @@ _due = (
 )
 _CLAIM = Statement(
     update(jobs)
-    .where(jobs.c.id.in_(_due))
+    .where(jobs.c.id.in_(chosen_once(_due)))
     .values(
         state="running",
         attempts=jobs.c.attempts + 1,

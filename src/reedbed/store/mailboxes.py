@@ -7,6 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.dialect import chosen_once
 from reedbed.store.statements import Statement
 from reedbed.store.tables import mail_boxes, users
 
@@ -59,7 +60,7 @@ _due = (
 )
 _CLAIM = Statement(
     update(mail_boxes)
-    .where(mail_boxes.c.id.in_(_due))
+    .where(mail_boxes.c.id.in_(chosen_once(_due)))
     .values(next_check_at=bindparam("until"))
     .returning(*_COLUMNS)
 )

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.summaries import Setback, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among, larger
+from reedbed.store.dialect import among, chosen_once, larger
 from reedbed.store.statements import Statement
 from reedbed.store.tables import summary_queue
 
@@ -81,7 +81,7 @@ _next = (
 _died = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
 _CLAIM = Statement(
     update(summary_queue)
-    .where(summary_queue.c.id.in_(_next))
+    .where(summary_queue.c.id.in_(chosen_once(_next)))
     .values(
         locked_at=bindparam("now"),
         lease_holder=bindparam("holder"),
