@@ -30,7 +30,8 @@ def test_from_the_first_visit_to_logging_out(
     page.fill("input[name=url]", threaded_site.feed_url())
     page.keyboard.press("Enter")
     expect(page.get_by_text("The reeds are back").first).to_be_visible()
-    page.get_by_role("button", name="Follow").first.click()
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.get_by_role("button", name="Follow").first.click()
     page.goto(f"{server.url}/unread")
     row = page.locator(".row", has_text="The reeds are back")
     expect(row).to_have_count(1)

@@ -28,7 +28,7 @@ def next_size(size: float, weighed: float, took_ms: float) -> float:
     """As much as fits into the time, by what the last piece weighed and took; changing by half at most.
 
     Beginning and ending takes its time, too, and on a busy machine most of it, however small a piece is. So
-    one that is small already becomes smaller only if it took too long.
+    one that is small already grows, and becomes smaller only if it took too long.
     """
     fitting = weighed * PIECE_MS / max(took_ms, 0.1)
     if fitting > size and weighed < size / 2:

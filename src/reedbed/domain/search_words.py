@@ -13,7 +13,7 @@ _LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD}}})\w+")
 
 
 class SearchWords(NamedTuple):
-    """Folded: words and blanks, nothing else."""
+    """Folded: words and blanks, nothing else. A tuple, since one is made for every new entry."""
 
     title: str = ""
     text: str = ""

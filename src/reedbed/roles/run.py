@@ -159,8 +159,10 @@ async def _load_pages(application: "Application", stop: asyncio.Event, *, after:
 
 async def _work_until(runtime: Runtime, stop: asyncio.Event, at_work: asyncio.Event, *, after: float) -> None:
     await _pause(stop, after)
-    work = await load_beside(_load_worker)
-    at_work.set()
+    try:
+        work = await load_beside(_load_worker)
+    finally:
+        at_work.set()
     await work(runtime, stop, grace=GRACE_SECONDS - 2)
 
 

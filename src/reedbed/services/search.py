@@ -64,6 +64,8 @@ async def search_entries(
     """Only what this user can see. A page may be short, or empty, and still have a next one."""
     query, view = parse_search(text, runtime.now()), within or ViewQuery()
     _check_cursor(cursor)
+    # What is ranked must be the same for every page of the ranking.
+    thorough = thorough or order == "relevance"
     wish = _Wish(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
@@ -92,7 +94,7 @@ async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -
 
 
 async def _find(
-    tx: Tx, runtime: Runtime, user_id: int, query: SearchQuery, narrowed: Narrow | None, wish: "_Wish"
+    tx: Tx, runtime: Runtime, user_id: int, query: SearchQuery, narrowed: Narrow | None, wish: _Wish
 ) -> Found:
     if narrowed is None:
         return Found((), None)

@@ -12,6 +12,11 @@ export function loadMore() {
   return loading;
 }
 
+/** A page of a search may be empty and yet not the last one. */
+export function hasMore() {
+  return document.querySelector("#rows .more a[rel=next]") !== null;
+}
+
 async function load() {
   const more = document.querySelector("#rows .more");
   const next = more?.querySelector("a[rel=next]");
@@ -39,7 +44,8 @@ function append(more, html) {
   for (const link of arrived.content.querySelectorAll(".row h3 a")) link.tabIndex = -1;
   more.replaceWith(arrived.content);
   watchSections();
-  announce(count ? sayCount("more", count) : say("end"));
+  if (count) announce(sayCount("more", count));
+  else if (!hasMore()) announce(say("end"));
   watch();
 }
 

@@ -1,6 +1,6 @@
 // Opening entries beside the list. The address always tells what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
-import { loadMore } from "./endless.js";
+import { hasMore, loadMore } from "./endless.js";
 import { become } from "./become.js";
 import { rowOf } from "./far.js";
 import { afterPaint } from "./frames.js";
@@ -24,6 +24,7 @@ import htmx from "./htmx.js";
 
 const app = document.getElementById("app");
 const article = document.getElementById("article");
+const MOST_EMPTY_PAGES = 5;
 let asked = "";
 
 /** Open this row; the one after it on the reader's way is made ready. */
@@ -43,7 +44,7 @@ export async function step(by, { unread = false } = {}) {
   if (!from) return void (firstRow() && open(firstRow()));
   const find = unread ? nextUnread : neighbour;
   let to = find(from, by);
-  if (!to && by > 0) {
+  for (let tries = 0; !to && by > 0 && hasMore() && tries < MOST_EMPTY_PAGES; tries++) {
     await loadMore();
     to = find(from, by);
   }

@@ -24,16 +24,18 @@ function enlarge(picture) {
   lightbox.showModal();
 }
 
-// A picture that cannot be had leaves no empty frame in the list. Errors of pictures are only heard on the way down.
-document.addEventListener(
-  "error",
-  ({ target }) => {
-    if (!target.matches?.(".row img:not(.fav)")) return;
-    target.closest(".row").removeAttribute("data-pictured");
-    target.remove();
-  },
-  true,
-);
+const LISTED = ".row img:not(.fav)";
+
+// A picture that cannot be had leaves no empty frame in the list.
+function takeAway(picture) {
+  picture.closest(".row").removeAttribute("data-pictured");
+  picture.remove();
+}
+
+// Errors of pictures are only heard on the way down, and not at all before this script is there.
+document.addEventListener("error", ({ target }) => target.matches?.(LISTED) && takeAway(target), true);
+for (const picture of document.querySelectorAll(LISTED))
+  if (picture.complete && picture.currentSrc && !picture.naturalWidth) takeAway(picture);
 
 if (lightbox) {
   document.addEventListener("reedbed:article", (event) => offer(event.detail));

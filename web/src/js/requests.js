@@ -17,8 +17,8 @@ export async function send(url, fields) {
 }
 
 /** The named part of the page at this address. */
-export async function part(url, target, extra = {}) {
-  const response = await checked(await fetch(url, { headers: headers({ "HX-Target": target, ...extra }) }));
+export async function part(url, target) {
+  const response = await checked(await fetch(url, { headers: headers({ "HX-Target": target }) }));
   return response.text();
 }
 

@@ -48,7 +48,7 @@ async def migrate(url: str) -> None:
 async def migrate_apart(url: str) -> None:
     """As `migrate`, in a process of its own: what it loads would stay in the memory of this one."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-P", "-m", __name__, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     _, said = await child.communicate(url.encode())
     if child.returncode != 0:

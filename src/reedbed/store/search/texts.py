@@ -1,4 +1,4 @@
-"""What the answer to a search shows and ranks by, read only for entries that were found."""
+"""The texts of entries for a search: what its answer shows and ranks by, and what words are looked for in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
