@@ -114,4 +114,4 @@ def _assert_one_sentence(refused, *names: str) -> None:
 
 def _resident_mb(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -27,6 +27,8 @@ async def _runtime(request: Request) -> Runtime:
 async def maybe_caller(request: Request) -> Caller | None:
     """The caller, or None for a stranger. Looked up once per request."""
     if not hasattr(request.state, "caller"):
+        # Before anything is read: what is published from here on, the page's stream has to tell again.
+        request.state.newest = get_runtime(request).bus.newest()
         request.state.caller = caller = await _look_up(request)
         choose_source(request, get_runtime(request), caller)
     return request.state.caller

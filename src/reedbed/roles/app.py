@@ -105,11 +105,8 @@ class Application:
         return app
 
     async def load(self) -> None:
-        await self.load_pages()
-        await self._part("programs")
-
-    async def load_pages(self) -> None:
-        await self._part("pages")
+        for name in ("pages", "programs"):
+            await self._part(name)
 
     async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
         half = "programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages"

@@ -50,7 +50,7 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
                 _listen(listener, settings)
             tasks.append(_serve_http(application, runtime, listener, stop))
             if role == "serve":
-                tasks.append(_load_pages(application, stop, after=at_work))
+                tasks.append(_load_the_rest(application, stop, after=at_work))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
@@ -146,14 +146,14 @@ class _Server(uvicorn.Server):
         self._runtime.bus.deliver(Hint("stopping"))
 
 
-async def _load_pages(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
-    """Whoever asks first is answered first; pages nobody asked for are loaded when the worker is at work.
+async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
+    """Whoever asks first is answered first; what nobody asked for is loaded when the worker is at work.
 
-    The doors of programs take 9 MB and are loaded when the first one knocks: many a reader has none.
+    The doors of programs as well: the first page that is opened listens at one of them.
     """
     await after.wait()
     if not stop.is_set():
-        await application.load_pages()
+        await application.load()
         _keep_what_is_loaded()
 
 

@@ -109,7 +109,7 @@ def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Fram
         person=Person(caller.user.email, caller.user.operates) if caller else None,
         toast=toast,
         banner=_banner(get_runtime(request).board.problems) if caller and caller.user.operates else None,
-        newest=get_runtime(request).bus.newest(),
+        newest=request.state.newest if caller else "",
         open_marks=caller is None or preferences_of(caller.user).open_marks,
     )
 
