@@ -46,13 +46,7 @@ async def test_news_outlive_a_database_that_stumbles(
     site: FeedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outcome_writer, "PAUSES", (0.0, 0.0))
-    stumbling = Stumbling(crawl.runtime.db, fails=0)
-    site.publish("One")
-    site.misbehave(delay=0.3)
-    feed_id = await crawl.follow(site.feed_url())
-    async with _working(replace(crawl.runtime, db=stumbling)):
-        await _until(lambda: _is_leased(crawl))
-        stumbling.fails = 2
+    async with _stumbling(site, crawl, fails=2) as (stumbling, feed_id):
         await _until(lambda: _has_titles(crawl, feed_id, ["One"]))
     assert (stumbling.fails, site.count()) == (0, 1)
 
@@ -62,13 +56,7 @@ async def test_a_feed_that_could_not_be_stored_comes_back_soon(
     site: FeedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outcome_writer, "PAUSES", ())
-    stumbling = Stumbling(crawl.runtime.db, fails=0)
-    site.publish("One")
-    site.misbehave(delay=0.3)
-    feed_id = await crawl.follow(site.feed_url())
-    async with _working(replace(crawl.runtime, db=stumbling)):
-        await _until(lambda: _is_leased(crawl))
-        stumbling.fails = 1
+    async with _stumbling(site, crawl, fails=1) as (_, feed_id):
         await _until(lambda: _is_put_off(crawl))
         crawl.clock.ahead += MINUTE
         await wake_worker(crawl.runtime)
@@ -196,6 +184,19 @@ async def test_a_chore_is_given_up_when_its_lease_is_lost(crawl: Crawl) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await while_alone(crawl.runtime, "sweeping", chore, ttl=150)
+
+
+@asynccontextmanager
+async def _stumbling(site: FeedSite, crawl: Crawl, *, fails: int) -> AsyncIterator[tuple[Stumbling, int]]:
+    """A feed under way when so many writes are about to fail."""
+    stumbling = Stumbling(crawl.runtime.db, fails=0)
+    site.publish("One")
+    site.misbehave(delay=0.3)
+    feed_id = await crawl.follow(site.feed_url())
+    async with _working(replace(crawl.runtime, db=stumbling)):
+        await _until(lambda: _is_leased(crawl))
+        stumbling.fails = fails
+        yield stumbling, feed_id
 
 
 @asynccontextmanager
