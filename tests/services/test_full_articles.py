@@ -1,16 +1,13 @@
 """Whole articles: on demand, always, and never hammering a site that does not give them."""
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE
 from reedbed.domain.times import DAY
 from reedbed.services.arrival import ARTICLES_JOB
 from reedbed.services.full_articles import fetch_articles, read_full_article
 from reedbed.services.jobs import claim
+from reedbed.services.search import search_entries
 from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
 ARTICLE = (
@@ -23,12 +20,6 @@ ARTICLE = (
 )
 
 
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
-
-
 async def test_an_article_is_read_once_and_kept(crawl: Crawl, site: FeedSite) -> None:
     user, entry_id, path = await _short_entry(crawl, site)
     site.put(path, ARTICLE, content_type="text/html")
@@ -39,6 +30,31 @@ async def test_an_article_is_read_once_and_kept(crawl: Crawl, site: FeedSite) ->
     assert "script" not in first.content
     assert again == first
     assert len(site.seen_at(path)) == 1
+
+
+async def test_an_article_is_found_by_its_own_words_at_once(crawl: Crawl, site: FeedSite) -> None:
+    user, entry_id, path = await _short_entry(crawl, site)
+    assert await _found(crawl, user, "paragraph") == []
+    site.put(path, ARTICLE, content_type="text/html")
+    await read_full_article(crawl.runtime, user, entry_id)
+    assert await _found(crawl, user, "paragraph") == [entry_id]
+    if crawl.runtime.db.engine == "sqlite":
+        assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
+
+
+async def test_a_changed_title_leaves_the_article_findable(crawl: Crawl, site: FeedSite) -> None:
+    user, entry_id, path = await _short_entry(crawl, site)
+    site.put(path, ARTICLE, content_type="text/html")
+    await read_full_article(crawl.runtime, user, entry_id)
+    site.publish("Otherwise", key="short", content="<p>…</p>")
+    crawl.clock.ahead += DAY
+    await crawl.check()
+    assert await _found(crawl, user, "otherwise paragraph") == [entry_id]
+    assert await _found(crawl, user, "title:short") == []
+
+
+async def _found(crawl: Crawl, user: int, words: str) -> list[int]:
+    return [row.id for row in (await search_entries(crawl.runtime, user, words)).rows]
 
 
 async def test_a_failure_is_said_and_not_tried_again_for_a_day(crawl: Crawl, site: FeedSite) -> None:

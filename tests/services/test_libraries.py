@@ -16,15 +16,9 @@ from reedbed.services.jobs import claim, run
 from reedbed.services.libraries import import_file, import_miniflux
 from reedbed.services.library_jobs import JOB_KIND, get_import, run_import, start_miniflux
 from reedbed.store import entry_lists
-from tests.crawling import Crawl, crawl_on
+from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.servers import free_port
-
-
-@pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        yield crawl
 
 
 async def titles(crawl: Crawl, user_id: int, view: Any, **more: Any) -> list[str]:

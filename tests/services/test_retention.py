@@ -8,7 +8,7 @@ import pytest
 from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
-from reedbed.store import app_settings, cleanups, imported, reading, removed
+from reedbed.store import app_settings, cleanups, imported, leftovers, reading, removed
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -194,6 +194,17 @@ async def test_whole_articles_long_read_are_let_go(site: FeedSite, crawl: Crawl)
     assert done.articles_cleared == 1
     whole = "SELECT title FROM entries JOIN entry_bodies ON entry_id = id WHERE full_content IS NOT NULL"
     assert await crawl.column(whole) == ["unread"]
+
+
+async def test_an_article_starred_just_before_it_would_go_stays(site: FeedSite, crawl: Crawl) -> None:
+    _, (reader,) = await followed(crawl, site, "read", "starred")
+    await crawl.change("UPDATE entry_bodies SET full_content = '<p>whole</p>', full_attempted_at = 1")
+    await read(crawl, reader, "read", "starred")
+    ids = await crawl.column("SELECT id FROM entries ORDER BY title")
+    star = "INSERT INTO starred (user_id, sort_at, entry_id, marked_at) VALUES (:user, 1, :entry, 1)"
+    await crawl.change(star, user=reader, entry=ids[1])
+    async with crawl.runtime.db.write() as tx:
+        assert await leftovers.clear_articles(tx, ids) == {ids[0]}
 
 
 async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, crawl: Crawl) -> None:

@@ -1,10 +1,12 @@
 """The index mended and built anew."""
 
+from typing import Any
+
 import pytest
 
 from reedbed.services.search_upkeep import mend_search, rebuild_search
 from reedbed.store import search
-from reedbed.store.search import fts5
+from reedbed.store.search import fts5, texts
 from tests.crawling import Crawl, crawl_on
 from tests.store.library import Library
 from tests.store.searching import Shelf, new_shelf
@@ -31,6 +33,35 @@ async def test_a_rebuilt_index_finds_the_same(crawl: Crawl, shelf: Shelf) -> Non
     assert await rebuild_search(crawl.runtime) == 1
     assert await shelf.find('"white egret" author:ada') == [entry]
     assert await shelf.find("heron") == []
+
+
+async def test_mending_leaves_what_was_indexed_meanwhile(
+    crawl: Crawl, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crawl rewrites an entry between the reading of its text and the indexing of it."""
+    entry = await shelf.library.entry(shelf.feed)
+    read = texts.unindexed
+
+    async def read_and_be_overtaken(*given: Any) -> list[texts.Unindexed]:
+        missing = await read(*given)
+        if missing:
+            await shelf.rewrite(entry, "Egret", "White egret")
+        return missing
+
+    monkeypatch.setattr(texts, "unindexed", read_and_be_overtaken)
+    await mend_search(crawl.runtime)
+    assert await shelf.find("egret") == [entry]
+    assert await shelf.find("body") == []
+
+
+async def test_on_sqlite_an_index_is_put_aside_once(sqlite_url: str) -> None:
+    async with crawl_on(sqlite_url) as crawl:
+        shelf = await new_shelf(Library(crawl.runtime.db))
+        await shelf.put("heron")
+        await crawl.runtime.db.write_at_once(search.clear)
+        egret = await shelf.put("egret")
+        await crawl.runtime.db.write_at_once(search.clear)
+        assert await shelf.find("egret") == [egret]
 
 
 async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(

@@ -12,8 +12,10 @@ from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.domain.urls import host_of, normalize_url
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import reindex
 from reedbed.store import article_selectors, entries, full_articles
 from reedbed.store.jobs import Job
+from reedbed.store.search import texts
 
 COOLDOWN = DAY
 EXTRACT_SECONDS = 20.0
@@ -92,7 +94,9 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
         if found.content is None:
             await full_articles.note_attempt(tx, entry_id, runtime.now())
         else:
+            before = await texts.possibly_indexed(tx, [entry_id])
             await full_articles.keep(tx, entry_id, found.content, runtime.now())
+            await reindex(tx, [entry_id], before)
     return found
 
 

@@ -12,8 +12,18 @@ from reedbed.services.framing_jobs import ask_if_wanted
 from reedbed.services.pushes import leave_news
 from reedbed.services.rule_arrival import Forecast, foresee
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import reindex
 from reedbed.services.webhook_calls import leave_entries
-from reedbed.store import entry_writes, feed_history, feeds, fetch_state, removed, search, websub
+from reedbed.store import (
+    entry_writes,
+    feed_history,
+    feeds,
+    fetch_state,
+    full_articles,
+    removed,
+    search,
+    websub,
+)
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 
@@ -105,7 +115,10 @@ async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence
         return {}
     changed: dict[int, list[int]] = {}
     ids = await entry_writes.rewrite(tx, list(rewrites.values()))
-    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids])
+    whole = await full_articles.read_whole(tx, ids)
+    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids if id_ not in whole])
+    if whole:
+        await reindex(tx, list(whole))
     for id_ in ids:
         changed.setdefault(rewrites[id_].feed_id, []).append(id_)
     return changed

@@ -24,12 +24,11 @@ from reedbed.domain.retention import (
     limits_of_feed,
     shorter_ages,
 )
-from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.services.announcing import announce_counts
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
-from reedbed.services.search_upkeep import breathe, weight_of, words_of
+from reedbed.services.search_upkeep import PossibleWords, breathe, possible_words, weight_of
 from reedbed.store import (
     app_settings,
     cleanups,
@@ -53,7 +52,6 @@ AT_ONCE = 2_000
 TEXTS_AT_ONCE = 100
 KEYS_AT_ONCE = 500
 _PAUSE = 0.002
-_Said = tuple[int, list[SearchWords]]
 _TOO_LARGE = "DB exceeds configured limit"
 _LEANEST = "leanest_entry_bytes"
 _WARNING = "db_size_warning"
@@ -121,7 +119,7 @@ class _Run:
                 self.losers |= gone.lost.keys()
                 await breathe(self.pieces, self.runtime.db)
 
-    async def _remove(self, piece: Sequence[_Said], state: State, tx: Tx) -> Removed:
+    async def _remove(self, piece: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
         gone = await retention.remove(tx, [entry_id for entry_id, _ in piece], state, piece)
         await cleanups.add(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
         await cleanups.tell(tx, gone.lost, self.runtime.now())
@@ -133,11 +131,12 @@ class _Run:
             await self.pieces.write(partial(self._clear, self.pieces.take(waiting, _weigh)))
             await breathe(self.pieces, self.runtime.db)
 
-    async def _clear(self, piece: Sequence[_Said], tx: Tx) -> None:
+    async def _clear(self, piece: Sequence[PossibleWords], tx: Tx) -> None:
         cleared = await leftovers.clear_articles(tx, [entry_id for entry_id, _ in piece])
-        await search.forget(tx, piece)
-        await search.index(tx, [(entry_id, said[0]) for entry_id, said in piece if said])
-        await cleanups.add(tx, self.id, articles_cleared=cleared)
+        gone = [one for one in piece if one[0] in cleared]
+        await search.forget(tx, gone)
+        await search.index(tx, [(entry_id, said[0]) for entry_id, said in gone if said])
+        await cleanups.add(tx, self.id, articles_cleared=len(gone))
 
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:
@@ -339,21 +338,14 @@ async def _in_use(runtime: Runtime) -> int:
     return used
 
 
-async def _words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False) -> list[_Said]:
+async def _words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False) -> list[PossibleWords]:
     """What the search index may hold of these entries: from the feed's text first, then the whole article."""
     if not always and not search.needs_words_to_forget(runtime.db.engine):
         return [(entry_id, []) for entry_id in entry_ids]
     async with runtime.db.read() as tx:
         found = await texts.possibly_indexed(tx, entry_ids)
-    return await asyncio.to_thread(_words_of, entry_ids, found)
+    return await asyncio.to_thread(possible_words, entry_ids, found)
 
 
-def _words_of(entry_ids: Sequence[int], found: Sequence[texts.Unindexed]) -> list[_Said]:
-    said: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
-    for one in found:
-        said[one.id].append(words_of(one))
-    return list(said.items())
-
-
-def _weigh(one: _Said) -> float:
+def _weigh(one: PossibleWords) -> float:
     return weight_of(one[1])

@@ -14,7 +14,7 @@ from reedbed.ingest.text import clean_text
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
 from reedbed.store import search
-from reedbed.store.database import Database
+from reedbed.store.database import Database, Tx
 from reedbed.store.search import texts
 from reedbed.store.search.texts import NEWEST, Unindexed
 
@@ -24,6 +24,7 @@ MOST_A_TURN = 20_000
 JOINED_AFTER = 16
 MERGES = 800
 MERGE_PAUSE = 0.01
+PossibleWords = tuple[int, list[SearchWords]]
 
 
 async def mend_search_each_hour(runtime: Runtime) -> int:
@@ -50,6 +51,14 @@ async def rebuild_search(runtime: Runtime) -> int:
 async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
     """Add what the index lacks in a database that nobody else uses; `tell` hears how many at a time."""
     return await _index_missing(db, tell=tell, resting=False)
+
+
+async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[Unindexed] = ()) -> None:
+    """Find these entries by what they say now; what `before` they may have been indexed with is taken out."""
+    if before and search.needs_words_to_forget(tx.engine):
+        await search.forget(tx, await asyncio.to_thread(possible_words, entry_ids, before))
+    now = await texts.indexed_text(tx, entry_ids)
+    await search.index(tx, await asyncio.to_thread(_said, now))
 
 
 async def tidy_search(runtime: Runtime) -> int:
@@ -105,12 +114,26 @@ async def _index_missing(
         waiting = await asyncio.to_thread(_said, missing)
         while waiting:
             piece = pieces.take(waiting, _weigh)
-            await pieces.write(partial(search.index, rows=piece))
+            await pieces.write(partial(_index_still_missing, piece))
             if resting:
                 await breathe(pieces, db)
         beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
         tell(len(missing))
     return indexed
+
+
+async def _index_still_missing(said: Sequence[tuple[int, SearchWords]], tx: Tx) -> None:
+    """What a crawl has indexed meanwhile says more than what was read before it."""
+    missing = await texts.still_unindexed(tx, [entry_id for entry_id, _ in said])
+    await search.index(tx, [one for one in said if one[0] in missing])
+
+
+def possible_words(entry_ids: Sequence[int], found: Sequence[Unindexed]) -> list[PossibleWords]:
+    """For each entry what it may have been indexed with, in the order found."""
+    said: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
+    for one in found:
+        said[one.id].append(words_of(one))
+    return list(said.items())
 
 
 def _said(entries: Sequence[Unindexed]) -> list[tuple[int, SearchWords]]:

@@ -60,6 +60,11 @@ _MISSING = Statement(
     )
     .order_by(entries.c.id)
 )
+_READ_WHOLE = Statement(
+    select(entry_bodies.c.entry_id).where(
+        among(entry_bodies.c.entry_id, "ids"), entry_bodies.c.full_content.is_not(None)
+    )
+)
 _USER = bindparam("user_id", type_=BigInteger)
 _SEEN_AT = Statement(
     select(entries.c.id)
@@ -99,3 +104,8 @@ async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in await tx.all(_MISSING, {"ids": list(entry_ids)})]
+
+
+async def read_whole(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
+    """Which of these entries hold their whole article."""
+    return {row[0] for row in await tx.all(_READ_WHOLE, {"ids": list(entry_ids)})}

@@ -30,8 +30,12 @@ _ARTICLES = Statement(
 )
 _CLEAR = Statement(
     update(_bodies)
-    .where(among(_bodies.c.entry_id, "ids"), _bodies.c.full_content.is_not(None))
+    .where(
+        _bodies.c.full_content.is_not(None),
+        _bodies.c.entry_id.in_(select(entries.c.id).where(among(entries.c.id, "ids"), *may_go("read"))),
+    )
     .values(full_content=None, full_attempted_at=None)
+    .returning(_bodies.c.entry_id)
 )
 
 
@@ -40,8 +44,9 @@ async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[i
     return [row[0] for row in await tx.all(_ARTICLES, {"before": before, "beyond": beyond, "most": most})]
 
 
-async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> int:
-    return await tx.run(_CLEAR, {"ids": list(entry_ids)})
+async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
+    """Those that did lose their article: what somebody marked meanwhile keeps it."""
+    return {row[0] for row in await tx.all(_CLEAR, {"ids": list(entry_ids)})}
 
 
 # ---- feeds that nobody follows ---------------------------------------------------------------------

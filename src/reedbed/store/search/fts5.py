@@ -300,7 +300,12 @@ async def is_worn(tx: Tx) -> bool:
 
 
 async def clear(tx: Tx) -> None:
-    """Begin with an empty index at once; emptying the old one would take seconds, so it is put aside."""
+    """Begin with an empty index at once; emptying the old one would take seconds, so it is put aside.
+
+    Where one is aside already, somebody else has just begun anew.
+    """
+    if await tx.value(_IS_ASIDE) is not None:
+        return
     definitions = [row[0] for row in await tx.all(_DEFINED)]
     for statement in (*_PUT_ASIDE, *(Statement(text(definition)) for definition in definitions), _SET):
         await tx.run(statement)
