@@ -9,6 +9,7 @@ import re
 LINK_END = ' target="_blank" rel="noopener noreferrer"'
 PLAIN_ADDRESS = r"https?://[A-Za-z0-9](?:[A-Za-z0-9._~:/?=%+,;@!$*()\-]++|&amp;)*+"
 
+_LOOSE_AMPERSAND = re.compile("&(?!amp;|lt;|gt;)")
 _INLINE = [
     "b",
     "cite",
@@ -26,14 +27,21 @@ _INLINE = [
     "sup",
     "u",
 ]
-_TEXT = r"[^<>&]++|&(?:amp|lt|gt);"
 # Begins with something to see, so that no element is empty.
-_INNER = rf"[^<>&\s](?:{_TEXT})*+"
-_LINK = rf'<a href="{PLAIN_ADDRESS}">{_INNER}</a>'
-_ELEMENTS = "|".join(f"<{name}>{_INNER}</{name}>" for name in _INLINE)
+_INNER = r"[^<\s][^<]*+"
+_ELEMENTS = "|".join(f"{name}>{_INNER}</{name}>" for name in _INLINE)
 
-# Possessive throughout: what is no such paragraph costs one walk. To be split by: every second part is one.
-PLAIN_PARAGRAPH = re.compile(rf"(<p>(?=[^<>&\s]|<(?!br>))(?:{_TEXT}|{_LINK}|{_ELEMENTS}|<br>)++</p>)")
+# By its tags. Possessive throughout: what is no such paragraph costs one walk. Text is passed over by the one
+# sign it must not hold, which is ten times as quick as by three; `is_plain` looks for the other two. To be
+# split by: every second part is one.
+PARAGRAPH = re.compile(
+    rf'(<p>(?=[^<\s]|<(?!br>))(?:[^<]++|<(?:a href="{PLAIN_ADDRESS}">{_INNER}</a>|{_ELEMENTS}|br>))++</p>)'
+)
+
+
+def is_plain(paragraph: str) -> bool:
+    """Whether its text, too, is written as it stands: `>` only in its tags, `&` only where it has to be."""
+    return paragraph.count(">") == paragraph.count("<") and not _LOOSE_AMPERSAND.search(paragraph)
 
 
 def with_safe_links(paragraph: str) -> str:

@@ -20,7 +20,7 @@ from reedbed.ingest.clean_elements import (
 )
 from reedbed.ingest.clean_images import settled_image, settled_source
 from reedbed.ingest.clean_markup import read_attributes
-from reedbed.ingest.clean_paragraphs import LINK_END, PLAIN_ADDRESS, PLAIN_PARAGRAPH, with_safe_links
+from reedbed.ingest.clean_paragraphs import LINK_END, PARAGRAPH, PLAIN_ADDRESS, is_plain, with_safe_links
 
 MAX_DEPTH = 96
 
@@ -77,10 +77,10 @@ class _Writer:
         self.silent = ""
 
     def written(self, html: str) -> str:
-        parts = PLAIN_PARAGRAPH.split(html)
+        parts = PARAGRAPH.split(html)
         is_paragraph = False
         for part in parts:
-            if is_paragraph and self._takes_paragraph():
+            if is_paragraph and is_plain(part) and self._takes_paragraph():
                 self.weight += 1
                 self.out.append(with_safe_links(part))
             elif part == "\n" and not self.silent:

@@ -159,7 +159,11 @@ def _by_script(sample: str) -> str | None:
 def _by_small_words(sample: str, known: dict[str, tuple[str, ...]]) -> str | None:
     scores: dict[str, int] = {}
     for word in sample.lower().split():
-        languages = known.get(word) or known.get(word.strip(_AROUND_WORDS), ())
+        languages = known.get(word)
+        if languages is None:
+            if word.isalpha():
+                continue
+            languages = known.get(word.strip(_AROUND_WORDS), ())
         # A word of many languages says less about each.
         for language in languages:
             scores[language] = scores.get(language, 0) + _ONE_WORD // len(languages)

@@ -1,4 +1,8 @@
+import sys
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import declared_language, detect_language, entry_language
@@ -14,6 +18,20 @@ def test_a_digest_holds_all_that_lists_need() -> None:
     assert digest.preview == "Head One two & three"
     assert digest.image == "https://e.example/a.png"
     assert digest.words == 5
+
+
+@pytest.mark.parametrize("space", [sign for sign in map(chr, range(sys.maxunicode)) if sign.isspace()])
+def test_every_white_space_is_one_blank_or_the_end_of_a_line(space: str) -> None:
+    digest = digest_content(f"<p>one{space}two</p>")
+    assert digest.text == ("one\ntwo" if space == "\n" else "one two")
+    assert digest.preview == "one two"
+    assert digest.words == 2
+
+
+@given(st.text(st.sampled_from("ab \n\t\xa0\u2003é水")))
+def test_a_text_is_its_words_with_a_blank_between(text: str) -> None:
+    lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+    assert digest_content(text).text == "\n".join(lines)
 
 
 def test_text_that_looks_like_markup_stays_text() -> None:
