@@ -1,9 +1,11 @@
 """A worker has a door for those who watch over it, where one was asked for."""
 
+import os
 from pathlib import Path
 
 import httpx
 
+from reedbed.roles.run import WORKER_NICENESS
 from tests.processes import reedbed, run_once
 
 
@@ -20,6 +22,18 @@ def test_a_worker_answers_probes_and_counts_what_it_does(tmp_path: Path, free_po
             httpx.get(f"{worker.url}/metrics", headers={"X-Forwarded-For": "203.0.113.9"}).status_code == 403
         )
         assert worker.stop() == 0
+
+
+def test_a_worker_leaves_the_processor_to_pages(tmp_path: Path, free_port: int) -> None:
+    assert run_once("admin", "db", "migrate", cwd=tmp_path).returncode == 0
+    with reedbed("worker", cwd=tmp_path, metrics_port=str(free_port)) as worker:
+        worker.port = free_port
+        worker.wait_until_ready()
+        assert _niceness(worker.process.pid) == _niceness(os.getpid()) + WORKER_NICENESS
+
+
+def _niceness(pid: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
 
 
 def test_a_port_that_is_taken_is_said_with_its_setting(tmp_path: Path, free_port: int) -> None:
