@@ -10,6 +10,8 @@ from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.times import SECOND
 from reedbed.store import marks, search, tags
 from reedbed.store.search import fts5, lists, tsvector, ways
+from reedbed.store.search.lists import Lists
+from reedbed.store.search.narrowing import Narrow
 from reedbed.store.search.places import Hit, Span
 from reedbed.store.search.ways import Stepped, Way
 from tests.store.library import Library
@@ -174,6 +176,19 @@ async def test_every_way_finds_the_same(
     for number, (asked, wanted) in enumerate(questions(marsh).items()):
         order: Order = "oldest" if number % 2 else "newest"
         assert await marsh.found(asked, order) == marsh.expected(order, wanted), (asked, order)
+
+
+@pytest.mark.parametrize("unread", [None, True], ids=["all", "unread"])
+async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(
+    library: Library, unread: bool | None
+) -> None:
+    feeds = [await library.feed() for _ in range(30)]
+    reader = await library.reader(*feeds)
+    async with library.db.read() as tx:
+        some, most = (Narrow(unread, feeds=frozenset(feeds[:number])) for number in (5, 25))
+        assert await lists.lists_of(tx, reader, some) == Lists(feeds[:5])
+        assert await lists.lists_of(tx, reader, most) == Lists(None)
+        assert (await lists.lists_of(tx, reader, Narrow(unread))).feeds is None
 
 
 async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(

@@ -16,7 +16,7 @@ from reedbed.domain.search import SearchQuery
 from reedbed.domain.search_words import SearchWords, search_words
 from reedbed.store.database import Tx
 from reedbed.store.search import fts5, texts, tsvector
-from reedbed.store.search.lists import listed
+from reedbed.store.search.lists import Lists, listed, lists_of
 from reedbed.store.search.names import NoSuchList, narrow
 from reedbed.store.search.narrowing import Narrow, allowed
 from reedbed.store.search.parts import Words, words_of
@@ -43,6 +43,8 @@ FIRST_LISTED = 50
 HIT_COST, LISTED_COST, ALLOWED_COST, TEXT_COST, LETTER_COST = 4.0, 6.0, 4.0, 80.0, 0.03
 """µs for an entry that is looked at, that comes from a list, that is read to know who can see it, and whose
 text is read; and for one letter of that."""
+MERGED_COST = 1.2
+"""µs for a row of one of several lists, most of which are read in vain."""
 
 
 class _Plan(Protocol):
@@ -156,7 +158,7 @@ async def find(
     return await first_to_fill(search.ways(span), limit, engine.BUDGET * patience)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Search:
     tx: Tx
     user_id: int
@@ -164,6 +166,8 @@ class _Search:
     engine: _Engine
     plan: _Plan
     read: Callable[[str], str]
+    lists: Lists | None = None
+    """Known when the first step along them is taken."""
 
     def ways(self, span: Span) -> list[Way]:
         """Places on SQLite belong to the way they were found on."""
@@ -180,10 +184,19 @@ class _Search:
     async def _weigh(self) -> float:
         checking = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
         reading = TEXT_COST if self.plan.text else 0.0
-        return self._looking(1) + LISTED_COST + min(checking, TEXT_COST) + reading
+        listing = self._listing(1, await self._lists())
+        return self._looking(1) + listing + min(checking, TEXT_COST) + reading
 
     def _looking(self, entries: int) -> float:
         return entries * (HIT_COST + (0.0 if self.narrowed.has_own_rows else ALLOWED_COST))
+
+    async def _lists(self) -> Lists:
+        if self.lists is None:
+            self.lists = await lists_of(self.tx, self.user_id, self.narrowed)
+        return self.lists
+
+    def _listing(self, entries: int, lists: Lists) -> float:
+        return entries * (LISTED_COST + (lists.number - 1) * MERGED_COST)
 
     def _toll(self) -> float:
         return self.engine.toll(self.plan)
@@ -196,13 +209,14 @@ class _Search:
         return Stepped(hits, checked.good, toll + self._looking(len(hits)) + checked.cost)
 
     async def _from_list(self, span: Span, most: int) -> Stepped:
-        hits = await listed(self.tx, self.user_id, self.narrowed, span, most)
+        lists = await self._lists()
+        hits = await listed(self.tx, self.user_id, self.narrowed, lists.feeds, span, most)
         ids = ids_of(hits)
         seen = await self._allowed(ids)
         # Where this user sees none of them, they tell at least how common the words are.
         checked = await self._checked(seen or (set(ids) if self._toll() else seen))
         read = await self._read(checked.good & seen)
-        looking = self._looking(len(hits)) + LISTED_COST * len(hits)
+        looking = self._looking(len(hits)) + self._listing(len(hits), lists)
         return Stepped(hits, read.good, looking + checked.cost + read.cost)
 
     async def _allowed(self, ids: Sequence[int]) -> set[int]:

@@ -4,6 +4,7 @@ Each is read by an index that has its order, without asking anything else of a r
 so much a row, and where hardly any row would pass, a statement that asks would never end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +30,12 @@ from reedbed.store.search.narrowing import Narrow, params_of
 from reedbed.store.search.places import Hit, Span
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
+from reedbed.store.tables import feeds as all_feeds
 
 FEW = 100
 """The lists of so many feeds are merged; beyond, the list of all feeds is walked."""
+PASSED_OVER = 7
+"""An entry passed over costs as much as so many rows of merged lists, each of which is read as far."""
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 _MOST: ColumnElement[int] = bindparam("most", type_=BigInteger)
@@ -43,6 +47,12 @@ _FOLLOWED = Statement(
     .where(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
     .limit(_MOST)
 )
+_COUNT_FEEDS = Statement(select(func.count()).select_from(select(all_feeds.c.id).limit(_MOST).subquery()))
+_COUNT_OWN_FEEDS = Statement(
+    select(func.count()).select_from(
+        select(subscriptions.c.feed_id).where(subscriptions.c.user_id == _USER).limit(_MOST).subquery()
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +63,48 @@ class _Bounds:
     before: bool
 
 
-async def listed(tx: Tx, user_id: int, narrow: Narrow, span: Span, most: int) -> list[Hit]:
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What a search walks along: one list, or those of some feeds, merged."""
+
+    feeds: Sequence[int] | None
+
+    @property
+    def number(self) -> int:
+        """As many rows are read for each that is told."""
+        return 1 if self.feeds is None else max(1, len(self.feeds))
+
+
+async def lists_of(tx: Tx, user_id: int, narrow: Narrow) -> Lists:
+    feeds = await _few_feeds(tx, user_id, narrow)
+    if feeds is not None and await _are_most(tx, user_id, narrow, len(feeds)):
+        feeds = None
+    return Lists(feeds)
+
+
+async def _few_feeds(tx: Tx, user_id: int, narrow: Narrow) -> list[int] | None:
+    """The feeds whose lists can be merged; None where there is one list to walk."""
+    if narrow.feeds is not None and narrow.of_table in (entries, unread):
+        return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= FEW else None
+    if narrow.of_table is not entries:
+        return None
+    rows = await tx.all(_FOLLOWED, {"user_id": user_id, "most": FEW + 1})
+    return [row[0] for row in rows] if len(rows) <= FEW else None
+
+
+async def _are_most(tx: Tx, user_id: int, narrow: Narrow, number: int) -> bool:
+    """Whether so many feeds are such a part of all in the list that it is shorter to pass over the others."""
+    most = number * number // PASSED_OVER
+    counted = _COUNT_FEEDS if narrow.of_table is entries else _COUNT_OWN_FEEDS
+    given = {"user_id": user_id, "most": most + 1}
+    return number <= most and await tx.value(counted, given) <= most
+
+
+async def listed(
+    tx: Tx, user_id: int, narrow: Narrow, feeds: Sequence[int] | None, span: Span, most: int
+) -> list[Hit]:
     """What lies next. `narrowing.allowed` says what of it belongs to the narrowed list."""
     bounds = _Bounds(span.order, span.beyond is not None, span.after is not None, span.before is not None)
-    feeds = await _few_feeds(tx, user_id, narrow)
     if feeds is None:
         one = narrow.feeds is not None and len(narrow.feeds) == 1
         statement = _WALKED(narrow.of_table, one, bounds)
@@ -72,16 +120,6 @@ async def listed(tx: Tx, user_id: int, narrow: Narrow, span: Span, most: int) ->
         "beyond_id": beyond.id,
     }
     return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in await tx.all(statement, given)]
-
-
-async def _few_feeds(tx: Tx, user_id: int, narrow: Narrow) -> list[int] | None:
-    """The feeds whose lists are to be merged; None where there is one list to walk."""
-    if narrow.feeds is not None and narrow.of_table in (entries, unread):
-        return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= FEW else None
-    if narrow.of_table is not entries:
-        return None
-    rows = await tx.all(_FOLLOWED, {"user_id": user_id, "most": FEW + 1})
-    return [row[0] for row in rows] if len(rows) <= FEW else None
 
 
 # ---- one list --------------------------------------------------------------------------------------
