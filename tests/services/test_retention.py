@@ -8,7 +8,9 @@ import pytest
 from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
+from reedbed.services.search import search_entries
 from reedbed.store import app_settings, cleanups, imported, leftovers, reading, removed
+from reedbed.store.search import texts
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -205,6 +207,27 @@ async def test_an_article_starred_just_before_it_would_go_stays(site: FeedSite, 
     await crawl.change(star, user=reader, entry=ids[1])
     async with crawl.runtime.db.write() as tx:
         assert await leftovers.clear_articles(tx, ids) == {ids[0]}
+
+
+async def test_a_feed_that_changes_while_articles_are_cleared_is_found_by_its_new_words(
+    site: FeedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (reader,) = await followed(crawl, site, "heron")
+    await crawl.change("UPDATE entry_bodies SET full_content = '<p>whole</p>', full_attempted_at = 1")
+    await read(crawl, reader, "heron")
+    crawl.clock.ahead += 31 * DAY
+    keep(crawl)
+    look = texts.possibly_indexed
+
+    async def look_and_be_overtaken(*given: Any) -> list[texts.Unindexed]:
+        found = await look(*given)
+        await crawl.change("UPDATE entry_bodies SET content = '<p>egret</p>'")
+        return found
+
+    monkeypatch.setattr(texts, "possibly_indexed", look_and_be_overtaken)
+    assert (await clean_up(crawl.runtime)).articles_cleared == 1
+    found = await search_entries(crawl.runtime, reader, "egret")
+    assert [row.title for row in found.rows] == ["heron"]
 
 
 async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, crawl: Crawl) -> None:

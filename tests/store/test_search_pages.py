@@ -185,10 +185,19 @@ async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(
     feeds = [await library.feed() for _ in range(30)]
     reader = await library.reader(*feeds)
     async with library.db.read() as tx:
-        some, most = (Narrow(unread, feeds=frozenset(feeds[:number])) for number in (5, 25))
-        assert await lists.lists_of(tx, reader, some) == Lists(feeds[:5])
+        some, most = (Narrow(unread, feeds=frozenset(feeds[:number])) for number in (10, 25))
+        assert await lists.lists_of(tx, reader, some) == Lists(feeds[:10])
         assert await lists.lists_of(tx, reader, most) == Lists(None)
-        assert (await lists.lists_of(tx, reader, Narrow(unread))).feeds is None
+        assert await lists.lists_of(tx, reader, Narrow(unread)) == Lists(None)
+
+
+async def test_feeds_of_others_lie_in_the_list_of_all_but_not_of_what_is_unread(library: Library) -> None:
+    feeds = [await library.feed() for _ in range(100)]
+    reader = await library.reader(*feeds[:30])
+    async with library.db.read() as tx:
+        of_all, of_unread = (Narrow(unread, feeds=frozenset(feeds[:25])) for unread in (None, True))
+        assert await lists.lists_of(tx, reader, of_all) == Lists(feeds[:25])
+        assert await lists.lists_of(tx, reader, of_unread) == Lists(None)
 
 
 async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(

@@ -39,7 +39,8 @@ WORKER_NICENESS = 5
 async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
     if role == "worker":
-        os.nice(WORKER_NICENESS)
+        with suppress(OSError):
+            os.nice(WORKER_NICENESS)
     listener = _bind(settings, settings.port) if role != "worker" else None
     watched = _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
     if listener is not None and role == "serve":

@@ -13,7 +13,7 @@ from reedbed.domain.urls import host_of, normalize_url
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import reindex
-from reedbed.store import article_selectors, entries, full_articles
+from reedbed.store import article_selectors, entries, full_articles, search
 from reedbed.store.jobs import Job
 from reedbed.store.search import texts
 
@@ -94,7 +94,8 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
         if found.content is None:
             await full_articles.note_attempt(tx, entry_id, runtime.now())
         else:
-            before = await texts.possibly_indexed(tx, [entry_id])
+            forgets = search.needs_words_to_forget(tx.engine)
+            before = await texts.possibly_indexed(tx, [entry_id]) if forgets else []
             await full_articles.keep(tx, entry_id, found.content, runtime.now())
             await reindex(tx, [entry_id], before)
     return found

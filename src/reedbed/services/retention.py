@@ -28,7 +28,7 @@ from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.services.announcing import announce_counts
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
-from reedbed.services.search_upkeep import PossibleWords, breathe, possible_words, weight_of
+from reedbed.services.search_upkeep import PossibleWords, breathe, possible_words, reindex, weight_of
 from reedbed.store import (
     app_settings,
     cleanups,
@@ -133,10 +133,9 @@ class _Run:
 
     async def _clear(self, piece: Sequence[PossibleWords], tx: Tx) -> None:
         cleared = await leftovers.clear_articles(tx, [entry_id for entry_id, _ in piece])
-        gone = [one for one in piece if one[0] in cleared]
-        await search.forget(tx, gone)
-        await search.index(tx, [(entry_id, said[0]) for entry_id, said in gone if said])
-        await cleanups.add(tx, self.id, articles_cleared=len(gone))
+        await search.forget(tx, [one for one in piece if one[0] in cleared])
+        await reindex(tx, list(cleared))
+        await cleanups.add(tx, self.id, articles_cleared=len(cleared))
 
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:

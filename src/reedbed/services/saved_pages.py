@@ -21,6 +21,7 @@ from reedbed.services.jobs import Done, Later
 from reedbed.services.private_feeds import follow_own
 from reedbed.services.refresh_words import words_of
 from reedbed.services.runtime import Runtime
+from reedbed.services.search_upkeep import reindex
 from reedbed.store import (
     entries,
     entry_writes,
@@ -163,7 +164,7 @@ def _words(body: bytes, url: str) -> EntryText | None:
 async def _fill(tx: Tx, entry_id: int, old_title: str, text: EntryText) -> None:
     await search.forget(tx, [(entry_id, [search_words(old_title, "")])])
     await saved_pages.fill(tx, entry_id, text, change_hash(text.title, text.content))
-    await search.index(tx, [(entry_id, text.search)])
+    await reindex(tx, [entry_id])
 
 
 async def _missed(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:

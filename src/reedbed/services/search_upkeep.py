@@ -54,11 +54,12 @@ async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
 
 
 async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[Unindexed] = ()) -> None:
-    """Find these entries by what they say now; what `before` they may have been indexed with is taken out."""
-    if before and search.needs_words_to_forget(tx.engine):
-        await search.forget(tx, await asyncio.to_thread(possible_words, entry_ids, before))
-    now = await texts.indexed_text(tx, entry_ids)
-    await search.index(tx, await asyncio.to_thread(_said, now))
+    """Find these few entries by what they say now; what `before` they may have been indexed with goes.
+
+    Their words are made here and not in a thread: a transaction must not wait for one to be free.
+    """
+    await search.forget(tx, possible_words(entry_ids, before) if before else [])
+    await search.index(tx, _said(await texts.indexed_text(tx, entry_ids)))
 
 
 async def tidy_search(runtime: Runtime) -> int:
@@ -114,18 +115,12 @@ async def _index_missing(
         waiting = await asyncio.to_thread(_said, missing)
         while waiting:
             piece = pieces.take(waiting, _weigh)
-            await pieces.write(partial(_index_still_missing, piece))
+            await pieces.write(partial(search.index_missing, rows=piece))
             if resting:
                 await breathe(pieces, db)
         beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
         tell(len(missing))
     return indexed
-
-
-async def _index_still_missing(said: Sequence[tuple[int, SearchWords]], tx: Tx) -> None:
-    """What a crawl has indexed meanwhile says more than what was read before it."""
-    missing = await texts.still_unindexed(tx, [entry_id for entry_id, _ in said])
-    await search.index(tx, [one for one in said if one[0] in missing])
 
 
 def possible_words(entry_ids: Sequence[int], found: Sequence[Unindexed]) -> list[PossibleWords]:

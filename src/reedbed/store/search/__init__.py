@@ -32,6 +32,7 @@ __all__ = [
     "find",
     "forget",
     "index",
+    "index_missing",
     "is_worn",
     "merge_some",
     "narrow",
@@ -66,6 +67,7 @@ class _Engine(Protocol):
     """How many matches are asked for first."""
 
     async def index(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
+    async def index_missing(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
     async def plan(self, tx: Tx, words: Words) -> Any: ...
     async def matches(self, tx: Tx, plan: Any, span: Span, most: int) -> list[Hit]: ...
@@ -98,6 +100,12 @@ async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
     """Make new or changed entries findable, in their transaction."""
     if rows:
         await _engine(tx).index(tx, rows)
+
+
+async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
+    """Only those that the index still lacks: what was indexed meanwhile is newer than what was read."""
+    if rows:
+        await _engine(tx).index_missing(tx, rows)
 
 
 async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:

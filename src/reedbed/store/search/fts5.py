@@ -184,6 +184,11 @@ async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
     await tx.run_each(_INSERT, _in_order(keyed))
 
 
+async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
+    known = {row[0] for row in await tx.all(_CLAIMED, {"ids": [entry_id for entry_id, _ in rows]})}
+    await index(tx, [one for one in rows if one[0] not in known])
+
+
 async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
     """FTS5 has to be told the very words it was given; with others it would lose count."""
     said = {entry_id: {_digest(words): words for words in possible} for entry_id, possible in rows}

@@ -33,7 +33,7 @@ from reedbed.store.tables import entries, entry_tags, later, starred, subscripti
 from reedbed.store.tables import feeds as all_feeds
 
 FEW = 100
-"""The lists of so many feeds are merged; beyond, the list of all feeds is walked."""
+"""At most so many lists are merged; beyond, the list of all feeds is walked."""
 PASSED_OVER = 7
 """An entry passed over costs as much as so many rows of merged lists, each of which is read as far."""
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sqlalchemy import (
     BigInteger,
     ClauseElement,
-    ColumnElement,
     bindparam,
     column,
     func,
@@ -67,16 +66,12 @@ _TO_INDEX = select(
 _TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
 
 
-def _is_missing(engine: str) -> ColumnElement[bool]:
-    indexed = _INDEXED[engine]
-    known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
-    return ~known.exists()
-
-
 def _select_unindexed(engine: str) -> ClauseElement:
+    indexed = _INDEXED[engine]
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
+    known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
     return (
-        _TO_INDEX.where(_is_missing(engine), tuple_(entries.c.sort_at, entries.c.id) < beyond)
+        _TO_INDEX.where(~known.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -97,21 +92,10 @@ _TEXTS = Statement(
 _UNINDEXED = Shapes(_select_unindexed)
 
 
-def _select_still_unindexed(engine: str) -> ClauseElement:
-    return select(entries.c.id).where(among(entries.c.id, "ids"), _is_missing(engine))
-
-
-_STILL_UNINDEXED = Shapes(_select_still_unindexed)
-
-
 async def unindexed(tx: Tx, most: int, beyond: Place = NEWEST) -> list[Unindexed]:
     """The newest entries that the index lacks, of those older than this place."""
     params = {"most": most, "at": beyond[0], "id": beyond[1]}
     return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
-
-
-async def still_unindexed(tx: Tx, ids: Sequence[int]) -> set[int]:
-    return {row[0] for row in await tx.all(_STILL_UNINDEXED(tx.engine), {"ids": list(ids)})}
 
 
 async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:

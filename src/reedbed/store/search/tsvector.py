@@ -34,14 +34,13 @@ _LOWEST, _HIGHEST = -(2**62), 2**62
 _WEIGHTS = {"title": "A", "author": "B", None: ""}
 _ANY_COLUMN = ("A", "B", "D")
 
-_INDEX = Statement(
-    text(
-        "INSERT INTO search_entries (entry_id, sort_at, words)"
-        " SELECT id, sort_at, CAST(CAST(:words AS text) AS tsvector)"
-        " FROM entries WHERE id = CAST(:id AS bigint)"
-        " ON CONFLICT (entry_id) DO UPDATE SET words = excluded.words"
-    )
+_INSERT = (
+    "INSERT INTO search_entries (entry_id, sort_at, words)"
+    " SELECT id, sort_at, CAST(CAST(:words AS text) AS tsvector)"
+    " FROM entries WHERE id = CAST(:id AS bigint) ON CONFLICT (entry_id)"
 )
+_INDEX = Statement(text(f"{_INSERT} DO UPDATE SET words = excluded.words"))
+_INDEX_MISSING = Statement(text(f"{_INSERT} DO NOTHING"))
 _MATCHES: dict[Order, Statement] = {
     "newest": Statement(
         text(
@@ -93,7 +92,15 @@ class Plan:
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    await tx.run_each(_INDEX, [{"id": entry_id, "words": _vector(words)} for entry_id, words in rows])
+    await tx.run_each(_INDEX, _given(rows))
+
+
+async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
+    await tx.run_each(_INDEX_MISSING, _given(rows))
+
+
+def _given(rows: Sequence[tuple[int, SearchWords]]) -> list[dict[str, int | str]]:
+    return [{"id": entry_id, "words": _vector(words)} for entry_id, words in rows]
 
 
 async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
