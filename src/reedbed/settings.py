@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     websub: Literal["auto", "on", "off"] = "auto"
 
     # keeping
-    max_posts_per_feed: int = Field(500, ge=0)
+    max_posts_per_feed: int = Field(500, ge=0, le=1_000_000)
     max_post_age_days: int = Field(365, ge=0, le=36_500)
     max_unread_days: int = Field(90, ge=0, le=36_500)
     max_db_size_mb: int = Field(1024, ge=0)

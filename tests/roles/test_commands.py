@@ -18,6 +18,9 @@ OPML = """<opml><body>
 def test_a_copy_can_be_put_back(tmp_path: Path) -> None:
     _with_one_feed(tmp_path)
     assert run_once("admin", "db", "backup", "copy.db", cwd=tmp_path).returncode == 0
+    again = run_once("admin", "db", "backup", "copy.db", cwd=tmp_path)
+    assert again.returncode == 1 and "Replace copy.db?" in again.stdout + again.stderr
+    assert run_once("admin", "db", "backup", "copy.db", "--yes", cwd=tmp_path).returncode == 0
     with closing(sqlite3.connect(tmp_path / "data" / "reedbed.db")) as connection, connection:
         connection.execute("DELETE FROM subscriptions")
     assert "127.0.0.1:9/a" not in run_once("opml", "export", cwd=tmp_path).stdout

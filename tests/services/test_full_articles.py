@@ -38,6 +38,9 @@ async def test_an_article_is_found_by_its_own_words_at_once(crawl: Crawl, site: 
     site.put(path, ARTICLE, content_type="text/html")
     await read_full_article(crawl.runtime, user, entry_id)
     assert await _found(crawl, user, "paragraph") == [entry_id]
+    assert await _found(crawl, user, "teaser") == [entry_id], "what the feed gave is found as before"
+    (row,) = (await search_entries(crawl.runtime, user, "fifth")).matched.values()
+    assert "fifth paragraph" in row.excerpt.text
     if crawl.runtime.db.engine == "sqlite":
         assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
 
@@ -85,7 +88,7 @@ async def test_a_feed_wanted_whole_gets_its_articles_by_itself(crawl: Crawl, sit
 
 async def _short_entry(crawl: Crawl, site: FeedSite) -> tuple[int, int, str]:
     user = await crawl.person()
-    site.publish("Short", key="short", content="<p>…</p>")
+    site.publish("Short", key="short", content="<p>A teaser…</p>")
     await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
     await crawl.check()
     ((entry_id, url),) = [tuple(row) for row in await crawl.rows("SELECT id, url FROM entries")]

@@ -24,6 +24,16 @@ async def test_a_crawled_entry_is_found_by_the_words_a_reader_sees(site: FeedSit
     assert await titles(crawl, ann, "script OR egret") == []
 
 
+async def test_signs_that_are_no_words_are_nowhere(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One")
+    ann = await crawl.person()
+    await crawl.follow(site.feed_url(), user_id=ann)
+    await crawl.check()
+    for signs in ("👩", "(", "*", '""', "\u202e"):
+        assert await titles(crawl, ann, signs) == [], signs
+    assert await titles(crawl, ann, "one 👩") == ["One"]
+
+
 async def test_a_changed_entry_is_found_by_its_new_words_only(site: FeedSite, crawl: Crawl) -> None:
     site.publish("Heron", key="a", content="old words")
     ann = await crawl.person()

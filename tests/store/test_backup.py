@@ -67,6 +67,21 @@ def test_a_copy_is_one_moment_of_a_busy_file(live: Path, tmp_path: Path, busy: t
     assert copy.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_a_copy_never_takes_the_place_of_the_file_itself(live: Path, tmp_path: Path, ending: str) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(f"{live}{ending}")
+    before = live.read_bytes()
+    for target in (
+        Path(f"{live}{ending}"),
+        link,
+        live.parent / ".." / live.parent.name / f"{live.name}{ending}",
+    ):
+        with pytest.raises(CannotStart, match="is the database itself"):
+            make_copy(live, target)
+    assert live.read_bytes() == before
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_half_a_copy_is_refused(live: Path, tmp_path: Path, share: float) -> None:
     copy = tmp_path / "copy.db"

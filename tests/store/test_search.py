@@ -53,6 +53,9 @@ async def test_a_prefix_goes_on(shelf: Shelf) -> None:
     assert await shelf.find("heron*") == [herons]
     assert await shelf.find("heron") == []
     assert len(await shelf.find("hero*")) == 2
+    assert len(await shelf.find("h*")) == 2
+    assert await shelf.find("ga*") == [herons]
+    assert await shelf.find("-ga* marsh") == await shelf.find("marsh")
 
 
 async def test_fields_can_be_named(shelf: Shelf) -> None:

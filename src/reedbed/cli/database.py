@@ -32,13 +32,16 @@ def migrate(data_dir: Path | None) -> None:
 
 @db.command()
 @click.argument("target", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Replace TARGET without asking.")
 @data_dir_option
-def backup(target: Path | None, data_dir: Path | None) -> None:
+def backup(target: Path | None, data_dir: Path | None, *, yes: bool) -> None:
     """Copy the SQLite file to TARGET (default: backups/ in the data directory), also while Reedbed runs."""
     from reedbed.store.backup import make_copy
 
     source = _sqlite_file(data_dir)
     chosen = target or source.parent / "backups" / f"{source.stem}-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    if chosen.exists() and not yes:
+        click.confirm(f"Replace {chosen}?", abort=True)
     make_copy(source, chosen)
     click.echo(f"Copied to {chosen}.")
 

@@ -12,6 +12,8 @@ Span = tuple[int, int]
 
 MAX_READ = 20_000
 _LEAD = 60
+_SEEN = 80
+"""Characters that a row of a list has room for on a phone; a match beyond them moves to the front."""
 
 _NOT_AFTER_LETTER = f"(?<![^\\W{CJK}])"
 _NOT_BEFORE_LETTER = f"(?![^\\W{CJK}])"
@@ -39,17 +41,17 @@ def shows(text: str, query: SearchQuery) -> bool:
 def excerpt(text: str, query: SearchQuery, length: int = 300) -> Excerpt:
     """About `length` characters around the first match, cut between words; else the beginning."""
     pattern = _pattern(query)
-    start = _start(text, pattern, length) if pattern else 0
+    start = _start(text, pattern) if pattern else 0
     end = _word_end(text, start, start + length)
     before, after = "… " if start else "", " …" if end < len(text) else ""
     shown = f"{before}{text[start:end]}{after}"
     return Excerpt(shown, _spans(shown, pattern) if pattern else ())
 
 
-def _start(text: str, pattern: re.Pattern[str], length: int) -> int:
+def _start(text: str, pattern: re.Pattern[str]) -> int:
     """Near the first match. Folding moves it by a letter here and there, which the lead makes good."""
     hit = pattern.search(fold(text[:MAX_READ]))
-    return 0 if hit is None or hit.end() < length - _LEAD else _word_start(text, hit.start() - _LEAD)
+    return 0 if hit is None or hit.end() <= _SEEN else _word_start(text, hit.start() - _LEAD)
 
 
 def _spans(text: str, pattern: re.Pattern[str]) -> tuple[Span, ...]:

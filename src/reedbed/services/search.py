@@ -64,6 +64,8 @@ async def search_entries(
     """Only what this user can see. A page may be short, or empty, and still have a next one."""
     query, view = parse_search(text, runtime.now()), within or ViewQuery()
     _check_cursor(cursor)
+    if query.is_empty and text.strip():
+        return SearchPage((), None, {})  # signs that are no words are in no text
     # What is ranked must be the same for every page of the ranking.
     thorough = thorough or order == "relevance"
     wish = _Wish(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)

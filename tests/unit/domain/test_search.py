@@ -204,6 +204,12 @@ def test_an_excerpt_shows_the_first_match_between_whole_words() -> None:
     assert set(shown.text.strip("… ").split()) <= set(text.split())
 
 
+def test_an_excerpt_begins_where_its_first_match_is_seen_even_on_a_phone() -> None:
+    text = "lorem ipsum " * 12 + "the heron stands"
+    assert excerpt(text, search("heron")).text.index("heron") <= 80
+    assert excerpt(text, search("lorem")).text.startswith("lorem")
+
+
 def test_without_a_match_an_excerpt_is_the_beginning() -> None:
     assert excerpt("short text", search("heron")).text == "short text"
     assert excerpt("short text", search("is:read")).spans == ()

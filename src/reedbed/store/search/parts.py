@@ -4,14 +4,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from reedbed.domain.folding import is_cjk, query_tokens
+from reedbed.domain.folding import query_tokens
 from reedbed.domain.search import SearchQuery, Term
 from reedbed.domain.search_words import SearchWords
 
 Column = Literal["title", "author"]
-
-SHORTEST_PREFIX = 3
-"""`a*` would be nearly everything. East Asian signs begin less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +72,7 @@ def _padded(text: str) -> str:
 
 
 def _part(term: Term) -> Part:
-    return Part(term.tokens, _may_go_on(term), "title" if term.title_only else None)
-
-
-def _may_go_on(term: Term) -> bool:
-    last = term.tokens[-1]
-    return term.prefix and (len(last) >= SHORTEST_PREFIX or is_cjk(last))
+    return Part(term.tokens, term.prefix, "title" if term.title_only else None)
 
 
 def _authors(query: SearchQuery, *, negated: bool) -> Iterator[tuple[Part]]:

@@ -33,12 +33,14 @@ _CANDIDATES = Statement(
         among(entries.c.id, "ids")
     )
 )
+_TEXT_OF_ALL = func.coalesce(
+    entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content
+)
 _BODIES = Statement(
-    select(entry_bodies.c.entry_id, func.substr(entry_bodies.c.content, 1, MOST_READ)).where(
+    select(entry_bodies.c.entry_id, func.substr(_TEXT_OF_ALL, 1, MOST_READ)).where(
         among(entry_bodies.c.entry_id, "ids")
     )
 )
-
 
 _INDEXED = {
     "sqlite": table("search_keys", column("entry_id")),
@@ -53,7 +55,7 @@ class Unindexed:
     title: str
     author: str | None
     content: str
-    """Sanitised markup; the whole article where it was fetched."""
+    """Sanitised markup: what the feed gave, after the whole article where that was fetched."""
 
 
 _TO_INDEX = select(
@@ -61,7 +63,7 @@ _TO_INDEX = select(
     entries.c.sort_at,
     entries.c.title,
     entries.c.author,
-    func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content),
+    _TEXT_OF_ALL,
 ).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
 _TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
 
@@ -104,13 +106,12 @@ async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
-    """Each text that an entry may have been indexed with: of the feed, and the whole article."""
+    """Each text that an entry may have been indexed with: of the feed alone, and with the whole article."""
     found = await tx.all(_TEXTS, {"ids": list(ids)})
     return [
-        Unindexed(id_, sort_at, title, author, content)
-        for id_, sort_at, title, author, *contents in found
-        for content in contents
-        if content is not None
+        Unindexed(id_, sort_at, title, author, said)
+        for id_, sort_at, title, author, content, whole in found
+        for said in ([content] if whole is None else [content, f"{whole}\n{content}"])
     ]
 
 
