@@ -23,11 +23,12 @@ from reedbed.store.statements import Statement
 
 BUDGET = 110_000.0
 FIRST_HITS: int = 500
-CHECK_COST = 30.0
+SHORT_COST, LONG_COST = 6.0, 30.0
 GATHER_COST = 2.0
-RECHECK_COST = 30.0
-"""µs for asking one vector, for a match that GIN gathers and one whose vector has to be asked nevertheless,
-because GIN knows neither the order of words nor their weights."""
+"""µs for asking one short vector, for asking one that is so long that it is kept compressed, and for a match
+that GIN gathers."""
+SHORT, LONG = 1_000, 2_000
+"""Bytes of a row, as it is kept."""
 _MAX_POSITIONS = 16_000
 """A vector counts to 16,383; beyond it no phrase is found."""
 _LOWEST, _HIGHEST = -(2**62), 2**62
@@ -73,7 +74,12 @@ _CHECK = Statement(
     )
 )
 _CLEAR = Statement(text("TRUNCATE search_entries"))
-_ENTRIES = Statement(text("SELECT reltuples FROM pg_class WHERE oid = to_regclass('search_entries')"))
+_SIZE = Statement(
+    text(
+        "SELECT reltuples, relpages * 8192.0 / nullif(reltuples, 0)"
+        " FROM pg_class WHERE oid = to_regclass('search_entries')"
+    )
+)
 
 
 @dataclass(slots=True)
@@ -82,6 +88,8 @@ class Plan:
     text: Words
     entries: float
     """In all, as ANALYZE last saw them."""
+    asking: float
+    """µs for asking one vector."""
     asked: int = 0
     rough: int = 0
     """So many entries were asked for their words, and so many of them would GIN have taken for matches."""
@@ -108,7 +116,10 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
 
 
 async def plan(tx: Tx, words: Words) -> Plan:
-    return Plan(words, NO_WORDS, max(await tx.value(_ENTRIES) or 0.0, 0.0))
+    size = await tx.one(_SIZE)
+    entries, length = (size[0], float(size[1] or LONG)) if size else (0.0, LONG)
+    share = min(max((length - SHORT) / (LONG - SHORT), 0.0), 1.0)
+    return Plan(words, NO_WORDS, max(entries, 0.0), SHORT_COST + share * (LONG_COST - SHORT_COST))
 
 
 async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
@@ -131,7 +142,7 @@ async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked:
     words = plan.index
     asked = expression(words) if words.groups else _any_of(words.excluded)
     matching = await _asked(tx, asked, ids)
-    cost = CHECK_COST * len(ids)
+    cost = plan.asking * len(ids)
     if not plan.rechecks:
         plan.asked, plan.rough = plan.asked + len(ids), plan.rough + len(matching)
     elif words.groups and not plan.asked:
@@ -141,17 +152,20 @@ async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked:
 
 
 def usual(plan: Plan) -> float:
-    return CHECK_COST
+    return plan.asking
 
 
 async def weigh(tx: Tx, plan: Plan) -> float:
-    return CHECK_COST
+    return plan.asking
 
 
 def toll(plan: Plan) -> float:
-    """Of gathering all matches, if there are as many everywhere as among the entries asked so far."""
+    """Of gathering all matches, if there are as many everywhere as among the entries asked so far.
+
+    GIN knows neither the order of words nor their weights, so for those every vector is asked nevertheless.
+    """
     share = (plan.rough + 0.25) / (plan.asked + 1)
-    return share * plan.entries * (RECHECK_COST if plan.rechecks else GATHER_COST)
+    return share * plan.entries * (plan.asking if plan.rechecks else GATHER_COST)
 
 
 async def _asked(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
