@@ -77,6 +77,15 @@ def test_entities_are_never_expanded_and_depth_is_bounded() -> None:
     assert depth == 32
 
 
+@pytest.mark.parametrize("number", [*range(32), 0xE9])
+@pytest.mark.parametrize("form", ["&#%d;", "&#x%x;", "&#00%d;"])
+def test_a_reference_to_no_character_takes_no_line_with_it(number: int, form: str) -> None:
+    written = f'<opml><body><outline text="a{form % number}b" xmlUrl="http://127.0.0.1:9/a"/></body></opml>'
+    (line,) = read_opml(written.encode()).outlines
+    assert line.xml_url == "http://127.0.0.1:9/a"
+    assert line.title == f"a{chr(number) if number in (9, 10, 13, 0xE9) else ''}b"
+
+
 def test_a_broken_file_gives_what_can_be_read() -> None:
     broken = b'<opml><body><outline text="A & B" xmlUrl="http://x.example/a"/><outline text="C"'
     assert [outline.xml_url for outline in read_opml(broken).outlines][:1] == ["http://x.example/a"]

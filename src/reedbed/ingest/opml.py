@@ -17,6 +17,8 @@ MAX_OUTLINES = 50_000
 MAX_TEXT = 2_048
 
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
+# References to what no XML may hold; lxml would leave out the element they stand in, and say nothing.
+_NO_CHARACTER = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
 _KNOWN = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
 
 
@@ -76,7 +78,7 @@ class _Reader:
 
 def _parse(body: bytes) -> Any:
     # No entity is ever expanded: a document type is cut out before lxml sees it.
-    stripped = without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n"))
+    stripped = _NO_CHARACTER.sub(b"", without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n")))
     parser = etree.XMLParser(
         recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
