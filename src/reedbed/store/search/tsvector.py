@@ -27,7 +27,7 @@ SHORT_COST, LONG_COST = 6.0, 30.0
 GATHER_COST = 2.0
 """µs for asking one short vector, for asking one that is so long that it is kept compressed, and for a match
 that GIN gathers."""
-SHORT, LONG = 1_000, 2_000
+SHORT, LONG = 1_000, 1_500
 """Bytes of a row, as it is kept."""
 _MAX_POSITIONS = 16_000
 """A vector counts to 16,383; beyond it no phrase is found."""
