@@ -38,9 +38,7 @@ def copy_sqlite(source: str, target: str) -> None:
 
 def make_copy(source: Path, target: Path) -> None:
     """Copy and look at the copy; raises `CannotStart` with one sentence, and leaves nothing half-done."""
-    if target.resolve() in {
-        source.resolve().with_name(source.resolve().name + end) for end in ("", *_BESIDE)
-    }:
+    if str(target.resolve()) in {f"{source.resolve()}{ending}" for ending in ("", *_BESIDE)}:
         raise CannotStart(f"{target} is the database itself. Choose another place for the copy.")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

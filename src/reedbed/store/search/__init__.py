@@ -192,7 +192,7 @@ class _Search:
     async def _weigh(self) -> float:
         checking = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
         reading = TEXT_COST if self.plan.text else 0.0
-        listing = self._listing(1, await self._lists())
+        listing = _listing(1, await self._lists())
         return self._looking(1) + listing + min(checking, TEXT_COST) + reading
 
     def _looking(self, entries: int) -> float:
@@ -202,9 +202,6 @@ class _Search:
         if self.lists is None:
             self.lists = await lists_of(self.tx, self.user_id, self.narrowed)
         return self.lists
-
-    def _listing(self, entries: int, lists: Lists) -> float:
-        return entries * (LISTED_COST + (lists.number - 1) * MERGED_COST)
 
     def _toll(self) -> float:
         return self.engine.toll(self.plan)
@@ -218,13 +215,13 @@ class _Search:
 
     async def _from_list(self, span: Span, most: int) -> Stepped:
         lists = await self._lists()
-        hits = await listed(self.tx, self.user_id, self.narrowed, lists.feeds, span, most)
+        hits = await listed(self.tx, self.user_id, self.narrowed, lists, span, most)
         ids = ids_of(hits)
         seen = await self._allowed(ids)
         # Where this user sees none of them, they tell at least how common the words are.
         checked = await self._checked(seen or (set(ids) if self._toll() else seen))
         read = await self._read(checked.good & seen)
-        looking = self._looking(len(hits)) + self._listing(len(hits), lists)
+        looking = self._looking(len(hits)) + _listing(len(hits), lists)
         return Stepped(hits, read.good, looking + checked.cost + read.cost)
 
     async def _allowed(self, ids: Sequence[int]) -> set[int]:
@@ -247,6 +244,10 @@ class _Search:
 
     def _words(self, entry: texts.Unindexed) -> SearchWords:
         return search_words(entry.title, self.read(entry.content), entry.author)
+
+
+def _listing(entries: int, lists: Lists) -> float:
+    return entries * (LISTED_COST + (lists.number - 1) * MERGED_COST)
 
 
 def _engine(tx: Tx) -> _Engine:

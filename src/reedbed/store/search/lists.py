@@ -100,12 +100,10 @@ async def _are_most(tx: Tx, user_id: int, narrow: Narrow, number: int) -> bool:
     return number <= most and await tx.value(counted, given) <= most
 
 
-async def listed(
-    tx: Tx, user_id: int, narrow: Narrow, feeds: Sequence[int] | None, span: Span, most: int
-) -> list[Hit]:
+async def listed(tx: Tx, user_id: int, narrow: Narrow, lists: Lists, span: Span, most: int) -> list[Hit]:
     """What lies next. `narrowing.allowed` says what of it belongs to the narrowed list."""
     bounds = _Bounds(span.order, span.beyond is not None, span.after is not None, span.before is not None)
-    if feeds is None:
+    if lists.feeds is None:
         one = narrow.feeds is not None and len(narrow.feeds) == 1
         statement = _WALKED(narrow.of_table, one, bounds)
     else:
@@ -113,7 +111,7 @@ async def listed(
     beyond = span.beyond or Cursor(0, 0)
     given = {
         **params_of(user_id, narrow),
-        "feeds": feeds,
+        "feeds": lists.feeds,
         "most": most,
         "rank": most - 1,
         "beyond_at": beyond.sort_at,

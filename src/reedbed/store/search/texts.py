@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    bindparam,
-    column,
-    func,
-    select,
-    table,
-    tuple_,
-)
+from sqlalchemy import BigInteger, ClauseElement, bindparam, column, func, select, table, tuple_
 
 from reedbed.domain.search_rank import Candidate
 from reedbed.domain.times import Instant
