@@ -71,3 +71,16 @@ async def test_a_listener_too_slow_is_told_so_and_does_not_grow(bus: Bus) -> Non
         await asyncio.sleep(0)
     assert slow.missed
     assert not quick.missed
+
+
+async def test_a_bus_closes_also_while_it_pings(redis_url: str) -> None:
+    client = await connect(redis_url)
+    for turns in range(200):
+        redis_bus = RedisBus(client, Reach())
+        await redis_bus.ready()
+        for _ in range(turns % 20):
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(redis_bus.close())
+        done, _ = await asyncio.wait([closing], timeout=10)
+        assert done, f"still open after ten seconds, closed {turns % 20} turns after it began"
+    await client.aclose()
