@@ -46,7 +46,7 @@ class RedisBus(LocalHub):
             self.deliver(named)  # the others read again when Redis is back
 
     async def close(self) -> None:
-        # Again and again: in Python 3.11 a `wait_for` whose work is just done, as a ping's, swallows a cancel.
+        # Again and again: in Python 3.11 `wait_for`, in which a ping is sent, may swallow a cancel.
         while not self._hearing.done():
             self._hearing.cancel()
             await asyncio.wait([self._hearing], timeout=CANCEL_SECONDS)
