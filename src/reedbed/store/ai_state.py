@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, Text, bindparam, func, select, update
+from sqlalchemy import BigInteger, Text, bindparam, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.breaker import Breaker
@@ -11,6 +11,7 @@ from reedbed.domain.times import Instant
 from reedbed.store import app_settings
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import ai_models, ai_usage, ai_user_usage
 

@@ -5,11 +5,12 @@ A row in `unread` is alive when its entry lies above the subscription's mark, or
 that no reader has to ask.
 """
 
-from sqlalchemy import ColumnElement, bindparam, case, select, true
+from sqlalchemy import ColumnElement, bindparam, case, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, feeds, subscriptions
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, case, delete, func, or_, select, true, update
+from sqlalchemy import and_, bindparam, case, delete, or_, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.budget import Usage
@@ -14,6 +14,7 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.framing import is_served
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     analyses,

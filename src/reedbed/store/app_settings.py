@@ -1,10 +1,11 @@
 """Small things the program itself must remember."""
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import app_settings
 

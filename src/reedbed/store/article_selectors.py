@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, bindparam, func, select
+from sqlalchemy import BigInteger, bindparam
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.article_selectors import ArticleSelectors
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import article_selectors, entries, entry_bodies
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, bindparam, or_, select
+from sqlalchemy import BigInteger, bindparam, or_
 
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, folders, subscriptions, unread, users
 

@@ -1,10 +1,11 @@
 """Small files in the database, each once: icons, cached images, parts of mails."""
 
-from sqlalchemy import bindparam, exists, select, update
+from sqlalchemy import bindparam, exists, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import blobs, feeds, subscriptions
 

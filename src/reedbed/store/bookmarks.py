@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ClauseElement, ColumnElement, bindparam, delete, func, select
+from sqlalchemy import ClauseElement, ColumnElement, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.patterns import containing
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import bookmarks
 

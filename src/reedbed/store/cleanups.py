@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Text, bindparam, delete, update
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import cleanup_notices, cleanups
 

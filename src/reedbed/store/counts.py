@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam
 
 from reedbed.domain.entries import Counts, SubscriptionCount, roll_up
 from reedbed.store import tags
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import folders, later, starred, subscriptions
 

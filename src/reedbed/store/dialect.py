@@ -5,13 +5,15 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, bindparam, literal_column, select
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, bindparam, literal_column
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import BindParameter
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.sql.selectable import Join
 from sqlalchemy.types import ARRAY, Boolean, TypeEngine
+
+from reedbed.store.sql import select
 
 
 class among(ColumnElement[bool]):

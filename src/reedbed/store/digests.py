@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, bindparam, delete, false, insert, select, true, update
+from sqlalchemy import BigInteger, bindparam, delete, false, insert, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.cited import Scope
@@ -13,6 +13,7 @@ from reedbed.domain.digests import Digest, DigestText, Paragraph
 from reedbed.domain.times import Instant
 from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import digest_schedules, digests
 

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, update
 
 from reedbed.store.alive import alive, follows, lock_user
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import subscriptions, unread
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, bindparam, select
+from sqlalchemy import BigInteger, bindparam
 
 from reedbed.domain.entries import Entry, EntryRow, EntryVersion
 from reedbed.domain.feeds import Author, Enclosure
@@ -13,6 +13,7 @@ from reedbed.store.dialect import among
 from reedbed.store.entry_columns import LISTED, entry_row, tags_of, visible, with_states
 from reedbed.store.entry_lists import page
 from reedbed.store.entry_streams import every_id, how_many, ids_page, length
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, entry_versions
 

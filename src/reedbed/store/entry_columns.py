@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_, select
+from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.entries import EntryRow, States
 from reedbed.store.alive import above_mark, alive
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 

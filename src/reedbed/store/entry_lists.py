@@ -21,9 +21,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    func,
     literal_column,
-    select,
     tuple_,
 )
 
@@ -45,6 +43,7 @@ from reedbed.store.entry_columns import (
     with_states,
 )
 from reedbed.store.scopes import Scope, resolve
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, entry_tags, later, read_history, starred, subscriptions, unread
 

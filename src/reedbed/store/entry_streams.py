@@ -14,9 +14,7 @@ from sqlalchemy import (
     FromClause,
     Select,
     bindparam,
-    func,
     or_,
-    select,
     union,
 )
 
@@ -26,6 +24,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, tag_id
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 

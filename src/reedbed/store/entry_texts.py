@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, and_, bindparam, func, select
+from sqlalchemy import BigInteger, and_, bindparam
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, feeds, subscriptions
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Text, bindparam, delete, func, select, update
+from sqlalchemy import Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.dedupe import Known, Seen
@@ -12,6 +12,7 @@ from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, entry_versions
 

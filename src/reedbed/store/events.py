@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ClauseElement, bindparam, delete, insert, select, tuple_
+from sqlalchemy import ClauseElement, bindparam, delete, insert, tuple_
 
 from reedbed.domain.accounts import LoggedEvent
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import event_log
 

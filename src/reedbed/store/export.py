@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import searches
 

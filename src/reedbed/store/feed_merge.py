@@ -9,25 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Table,
-    bindparam,
-    delete,
-    exists,
-    func,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, Table, bindparam, delete, exists, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store import article_selectors, former_addresses, framing, removed
 from reedbed.store.alive import alive, follows, lock_feed, lock_followers
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger, smaller
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     bookmarks,

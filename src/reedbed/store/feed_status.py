@@ -1,8 +1,9 @@
 """How the feeds are doing, counted."""
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam
 
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, subscriptions
 

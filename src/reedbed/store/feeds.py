@@ -5,13 +5,14 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import bindparam, null, or_, select, update
+from sqlalchemy import bindparam, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.due import About
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import host_of
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feeds
 

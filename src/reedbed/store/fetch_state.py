@@ -13,10 +13,8 @@ from sqlalchemy import (
     case,
     exists,
     false,
-    func,
     null,
     or_,
-    select,
     true,
     union_all,
     update,
@@ -28,6 +26,7 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger
 from reedbed.store.fetch_state_rows import ABOUT_NAMES, STATE_NAMES, due_feed, state_params
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feeds, subscriptions

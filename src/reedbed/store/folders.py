@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import folders, subscriptions
 

@@ -1,11 +1,12 @@
 """Which feeds a user follows: for live updates, and for reader apps, which need few words of each feed."""
 
-from sqlalchemy import BigInteger, BindParameter, and_, bindparam, func, select
+from sqlalchemy import BigInteger, BindParameter, and_, bindparam
 
 from reedbed.domain.following import Followed, Origin
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_tags, feed_fetch_state, feeds, subscriptions, tags
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_, select
+from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming
@@ -11,6 +11,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.analyses import ANALYSIS_COLUMNS, read_analysis
 from reedbed.store.database import Row, Tx
 from reedbed.store.framing import is_public, is_served
+from reedbed.store.sql import select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import (
     analyses,

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, func, or_, select, true
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, or_, true
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscriptions
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import BigInteger, bindparam, delete, exists, or_, update
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     article_selectors,

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, literal, select
+from sqlalchemy import bindparam, literal
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feed_history, jobs, processes, summary_queue
 

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from sqlalchemy import ClauseElement, bindparam, delete, func, select, update
+from sqlalchemy import ClauseElement, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.highlights import Highlight, Passage
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import highlights
 

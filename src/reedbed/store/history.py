@@ -1,12 +1,13 @@
 """What a user opened lately: a short list, newest reading first."""
 
-from sqlalchemy import BigInteger, ColumnElement, bindparam, delete, select
+from sqlalchemy import BigInteger, ColumnElement, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, read_history
 

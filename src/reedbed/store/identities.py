@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.dialects.postgresql import insert as insert_or
 
 from reedbed.domain.accounts import User
 from reedbed.domain.identities import Identity, LinkedIdentity
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import identities, identity_sessions, sessions, users
 from reedbed.store.users import USER_COLUMNS, user_of

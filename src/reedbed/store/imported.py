@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Text, bindparam, delete, or_, select
+from sqlalchemy import Text, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import entries, imported_reads
 

@@ -1,9 +1,10 @@
 """What a job works on, in pieces: read one by one, and gone when the job is."""
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import job_pieces, jobs
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, func, insert, null, or_, select, update
+from sqlalchemy import Text, and_, bindparam, delete, insert, null, or_, update
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, chosen_once
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import jobs
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, Table, bindparam, delete, exists, or_, select, update
+from sqlalchemy import BigInteger, ColumnElement, Table, bindparam, delete, exists, or_, update
 
 from reedbed.domain.times import Instant
 from reedbed.store import tables as t
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.retention import may_go
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
 
 entries, subscriptions, feeds = t.entries, t.subscriptions, t.feeds

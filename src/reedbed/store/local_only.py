@@ -1,8 +1,9 @@
 """Feeds whose texts a user does not want sent to somebody else's model."""
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam
 
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_summaries, subscriptions
 

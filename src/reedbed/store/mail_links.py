@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import bindparam, delete, insert, or_, update
 
 from reedbed.domain.mail_links import MailLink, Purpose
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import mail_links
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import bindparam, delete, func, null, select, update
+from sqlalchemy import bindparam, delete, null, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import chosen_once
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import mail_boxes, users
 

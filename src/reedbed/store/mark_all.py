@@ -6,7 +6,7 @@ marked unread by hand (`kept`) live below a mark; those go with the step and com
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
@@ -14,6 +14,7 @@ from reedbed.store import undo
 from reedbed.store.alive import alive, follows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, larger, smaller, unindexed
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import subscriptions, undo_rows, unread
 from reedbed.store.undo import MovedMark

@@ -2,13 +2,14 @@
 
 from typing import Literal
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete, select
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
+from reedbed.store.sql import select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, later, starred
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, exists, func, null, select, update
+from sqlalchemy import Text, and_, bindparam, delete, exists, null, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.newsletters import (
@@ -19,6 +19,7 @@ from reedbed.domain.newsletters import (
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, larger
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     blobs,

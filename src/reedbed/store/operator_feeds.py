@@ -13,10 +13,8 @@ from sqlalchemy import (
     case,
     exists,
     false,
-    func,
     null,
     or_,
-    select,
     true,
     update,
 )
@@ -25,6 +23,7 @@ from reedbed.domain.feed_fetching import FeedFetching
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.patterns import containing
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions

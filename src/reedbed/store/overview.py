@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, bindparam, cast, func, or_, select
+from sqlalchemy import BigInteger, bindparam, cast, or_
 
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, jobs, leases, subscriptions
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import BigInteger, Column, Table, Text, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Column, Table, Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, database_now
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import leases, metadata, processes
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import published_feeds, searches, users
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.pushes import PushAddress, PushDevice
@@ -10,6 +10,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.alive import above_mark
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, feeds, push_devices, subscriptions, unread
 

@@ -13,9 +13,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
     or_,
-    select,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -23,6 +21,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.store.alive import alive, follows, lock_user_entries
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order, larger, unindexed
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 

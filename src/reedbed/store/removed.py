@@ -5,12 +5,13 @@ They are forgotten once the feed's document has not listed them for a while.
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, select, update
+from sqlalchemy import BigInteger, bindparam, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import removed_keys
 

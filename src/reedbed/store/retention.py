@@ -8,19 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    ColumnElement,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    or_,
-    select,
-    tuple_,
-)
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, delete, exists, or_, tuple_
 
 from reedbed.domain.retention import Wish, removed_keys
 from reedbed.domain.search_words import SearchWords
@@ -30,6 +18,7 @@ from reedbed.store import tables as t
 from reedbed.store.alive import alive, lock_followers_of_entries
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.unread import forget_entries
 

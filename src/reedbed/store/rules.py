@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.rules import Action, ActionKind, Condition, Field, Join, Operator, Rule, RuleRow
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 

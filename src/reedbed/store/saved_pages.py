@@ -1,9 +1,10 @@
 """Finding an entry by its address, and giving a saved page its words."""
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, update
 
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryText
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, subscriptions
 

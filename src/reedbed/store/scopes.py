@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, func, literal_column, select
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, literal_column
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import feeds, folders, subscriptions
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.searches import SavedSearch
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import searches, users
 

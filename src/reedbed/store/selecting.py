@@ -18,7 +18,6 @@ from sqlalchemy import (
     insert,
     literal,
     or_,
-    select,
     tuple_,
 )
 
@@ -29,6 +28,7 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order, unindexed
 from reedbed.store.entry_columns import tag_id
 from reedbed.store.reading import rows_of_entries
+from reedbed.store.sql import select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, undo_rows, unread
 

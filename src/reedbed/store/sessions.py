@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.accounts import Caller, Session
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import sessions, users
 from reedbed.store.users import USER_COLUMNS, user_of

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import BigInteger, bindparam, func, select
+from sqlalchemy import BigInteger, bindparam
 
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
 

@@ -3,11 +3,12 @@
 from dataclasses import asdict
 
 import orjson
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert
 
 from reedbed.domain.identities import Identity, SignIn
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import sign_ins
 

@@ -8,19 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    ColumnElement,
-    Dialect,
-    Table,
-    bindparam,
-    delete,
-    select,
-    tuple_,
-)
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, Dialect, Table, bindparam, delete, tuple_
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import asyncpg
+
+from reedbed.store.sql import select
 
 SQLITE: Dialect = sqlite.dialect(paramstyle="qmark")
 POSTGRESQL: Dialect = asyncpg.dialect()

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam
 
 from reedbed.store.database import Tx
 from reedbed.store.dialect import database_in_use, database_size
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, subscriptions
 

@@ -7,18 +7,7 @@ on how many stories there are.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    ColumnElement,
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.selectable import FromClause
 
@@ -30,6 +19,7 @@ from reedbed.store.alive import alive
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import LISTED, entry_row, followed, tags_of, with_states
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, feeds, stories, story_entries, story_splits, subscriptions, unread
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, delete, func, or_, select, update
+from sqlalchemy import BigInteger, bindparam, delete, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.stories import Settled
@@ -10,6 +10,7 @@ from reedbed.domain.story_index import Headline
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import larger
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, feeds, stories, story_entries
 

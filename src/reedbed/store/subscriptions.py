@@ -4,18 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    ClauseElement,
-    ColumnElement,
-    bindparam,
-    func,
-    insert,
-    null,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import BindParameter, ClauseElement, ColumnElement, bindparam, insert, null, or_, update
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.retention import Wish
@@ -24,6 +13,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.fetch_state_rows import fetch_state
 from reedbed.store.patterns import containing
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
 

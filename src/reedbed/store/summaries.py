@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.budget import Usage
@@ -12,6 +12,7 @@ from reedbed.domain.summaries import Summary, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     entries,

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Text, and_, bindparam, case, delete, func, literal, null, or_, select, update
+from sqlalchemy import Text, and_, bindparam, case, delete, literal, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.summaries import Setback, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, chosen_once, larger
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import summary_queue
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import TagCount
@@ -11,6 +11,7 @@ from reedbed.store.alive import alive
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_tags, subscriptions, tags, unread
 

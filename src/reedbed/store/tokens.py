@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.accounts import ApiToken, Caller, Scope, scope_words
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import tokens, users
 from reedbed.store.users import USER_COLUMNS, user_of

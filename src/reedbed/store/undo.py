@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.times import HOUR, Instant
 from reedbed.store import reading
 from reedbed.store.alive import lock_user_feeds
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, unindexed
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
 

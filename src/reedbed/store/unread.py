@@ -15,9 +15,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
     literal,
-    select,
     tuple_,
     update,
 )
@@ -34,6 +32,7 @@ from reedbed.store.alive import (
 )
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, larger, unindexed
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, undo_steps, unread
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, func, literal, select, update
+from sqlalchemy import bindparam, delete, literal, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.accounts import User
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import (
     event_log,

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.times import Instant
 from reedbed.domain.webhooks import Delivery, Event, Outcome
 from reedbed.store.database import Row, Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import webhook_deliveries as deliveries
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import bindparam, delete, func, null, select, update
+from sqlalchemy import bindparam, delete, null, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.domain.webhooks import Event, Webhook, event_words
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import subscriptions, webhooks
 

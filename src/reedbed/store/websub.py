@@ -4,26 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    and_,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    null,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, delete, exists, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.websub import HubStanding, HubSubscription, Mode, State, place_of
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feeds, subscriptions
 from reedbed.store.tables import websub_subscriptions as subs

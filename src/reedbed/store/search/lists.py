@@ -16,9 +16,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    func,
     literal_column,
-    select,
     tuple_,
     union,
 )
@@ -28,6 +26,7 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order
 from reedbed.store.search.narrowing import Narrow, params_of
 from reedbed.store.search.places import Hit, Span
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.tables import feeds as all_feeds

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.folding import fold
@@ -11,6 +11,7 @@ from reedbed.domain.search import Filter, SearchQuery
 from reedbed.store import scopes
 from reedbed.store.database import Tx
 from reedbed.store.search.narrowing import Narrow
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feeds, folders, subscriptions, tags
 

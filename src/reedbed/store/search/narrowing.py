@@ -4,23 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    ColumnElement,
-    FromClause,
-    Text,
-    bindparam,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Text, bindparam, or_
 
 from reedbed.domain.times import Instant
 from reedbed.store.alive import above_mark
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order, of_user
 from reedbed.store.entry_columns import has_mark, is_unread, visible
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, entry_tags, later, read_history, starred, unread
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ClauseElement, bindparam, column, func, select, table, tuple_
+from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
 from reedbed.domain.search_rank import Candidate
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_bodies
 
