@@ -50,6 +50,7 @@ test-deps: ## PostgreSQL, Redis, Chromium, nginx, Dovecot and newsboat, where th
 	@sh scripts/test-deps.sh
 
 test-long: export TEST_EFFORT := 20
+test-long: export PYTEST_TIMEOUT := 12000
 test-long: test ## the tests with faults, fuzzing, load and soak repeated for longer
 
 check: $(STAMPS)/test ## format, lint, types and import contracts
