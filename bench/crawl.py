@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,7 @@ def crawl_with_reedbed(url: str, rounds: Sequence[str] = ROUNDS) -> dict[str, fl
 
 async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, float]:
     from reedbed.store.migrations import migrate
+    from reedbed.worker.fetch import fetch_due_feeds
     from tests.crawling import crawl_on
 
     with tempfile.TemporaryDirectory() as directory:
@@ -99,7 +100,7 @@ async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, floa
             for name in rounds:
                 news = _advance(url) if name == "changed" else 0
                 (before,) = await crawl.column("SELECT count(*) FROM entries")
-                figures[name] = await _cpu(lambda: _round(crawl))
+                figures[name] = await _cpu(lambda: _round(crawl, fetch_due_feeds))
                 (after,) = await crawl.column("SELECT count(*) FROM entries")
                 if name == "first":
                     assert 20 * len(feeds) <= after <= 40 * len(feeds), after
@@ -108,12 +109,10 @@ async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, floa
     return figures
 
 
-async def _round(crawl: Any) -> None:
+async def _round(crawl: Any, fetch: Callable[..., Coroutine[Any, Any, None]]) -> None:
     """Let the worker's own loop run until nothing is due any more."""
-    from reedbed.worker.fetch import fetch_due_feeds
-
     stop = asyncio.Event()
-    working = asyncio.create_task(fetch_due_feeds(crawl.runtime, stop, grace=5))
+    working = asyncio.create_task(fetch(crawl.runtime, stop, grace=5))
     while (await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110  in a database
         await asyncio.sleep(0.3)
     stop.set()
