@@ -25,10 +25,12 @@ mkdir -p "$root/files" "$root/bin"
 for package in "$work"/cache/archives/*.deb; do
   dpkg-deb -x "$package" "$root/files"
 done
+# libstfl lies one folder higher than all others.
 libraries=$root/files/usr/lib/$(uname -m)-linux-gnu
 cat >"$root/bin/newsboat" <<END
 #!/bin/sh
-exec "$libraries/$(basename "$(echo "$libraries"/ld-linux-*.so.*)")" --library-path "$libraries" \\
+exec "$libraries/$(basename "$(echo "$libraries"/ld-linux-*.so.*)")" --library-path "$libraries:$root/files/usr/lib" \\
   "$root/files/usr/bin/newsboat" "\$@"
 END
 chmod +x "$root/bin/newsboat"
+"$root/bin/newsboat" --version >/dev/null

@@ -1,11 +1,13 @@
 """Subscription lists in and out."""
 
+from pathlib import Path
 from time import process_time
 
 import pytest
 
 from reedbed.domain.errors import Invalid
 from reedbed.ingest.opml import read_opml
+from reedbed.services.libraries import read_library
 from reedbed.services.opml import export_opml, import_opml
 from tests.crawling import Crawl
 
@@ -89,6 +91,31 @@ def test_a_reference_to_no_character_takes_no_line_with_it(number: int, form: st
 def test_a_broken_file_gives_what_can_be_read() -> None:
     broken = b'<opml><body><outline text="A & B" xmlUrl="http://x.example/a"/><outline text="C"'
     assert [outline.xml_url for outline in read_opml(broken).outlines][:1] == ["http://x.example/a"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("end", ["</opml>", "</OPML >\n<!-- made by a reader -->"])
+def test_a_whole_file_is_not_taken_for_a_part(encoding: str, end: str) -> None:
+    start = end[2:6]
+    written = f'<{start}><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/></body>{end}'
+    assert not read_opml(written.encode(encoding)).cut_off
+
+
+async def test_a_file_cut_off_is_imported_as_far_as_it_goes_and_said_to_be_cut_off(crawl: Crawl) -> None:
+    person = await crawl.person()
+    body = b'<opml><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/><outline text="B" xmlU'
+    report = await import_opml(crawl.runtime, person, body)
+    assert report.imported == 1
+    assert ["ends in its middle" in line.message for line in report.errors] == [True]
+    again = await import_opml(crawl.runtime, person, b"<opml><head></head><body><outl")
+    assert (again.imported, len(again.errors)) == (0, 1)
+
+
+def test_a_library_cut_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "half.opml"
+    path.write_bytes(b'<opml><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/><outl')
+    with pytest.raises(Invalid, match="ends in its middle"):
+        read_library(path)
 
 
 @pytest.mark.parametrize("piece", [b"<!DOCTYPE", b"<!DOCTYPE[", b"<!DOCTYPE x []", b"<!--", b"<?"])

@@ -22,6 +22,8 @@ class OpmlDocument:
     title: str
     outlines: tuple[OpmlOutline, ...]
     head: tuple[tuple[str, str], ...] = ()
+    cut_off: bool = False
+    """The file ends in its middle, as after a broken download: what came after is not here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ MAX_TEXT = 2_048
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
 # References to what no XML may hold; lxml would leave out the element they stand in, and say nothing.
 _NO_CHARACTER = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
+_END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
 _KNOWN = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
 
 
@@ -33,7 +34,7 @@ def read_opml(body: bytes) -> OpmlDocument:
     bodies = [child for child in root if _name(child) == "body"]
     reader = _Reader()
     outlines = tuple(outline for part in bodies for outline in reader.outlines(part, 1))
-    return OpmlDocument(_head_title(head), outlines, _head_pairs(head))
+    return OpmlDocument(_head_title(head), outlines, _head_pairs(head), cut_off=_is_cut_off(body))
 
 
 def write_opml(document: OpmlDocument) -> bytes:
@@ -86,6 +87,11 @@ def _parse(body: bytes) -> Any:
         return etree.fromstring(stripped, parser)
     except (etree.XMLSyntaxError, ValueError):
         return None
+
+
+def _is_cut_off(body: bytes) -> bool:
+    """Without its last tag, in whatever encoding: two bytes a letter leave zeros between."""
+    return _END.search(body.replace(b"\0", b"")) is None
 
 
 def _name(element: Any) -> str:

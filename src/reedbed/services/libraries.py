@@ -39,6 +39,8 @@ _NEITHER = (
     "Inoreader or FreshRSS, and the SQLite databases of FreshRSS, Fusion and ReedMe."
 )
 
+_CUT_OFF = "This OPML file ends in its middle. Export it again from your other reader."
+
 
 async def import_file(
     runtime: Runtime, user_id: int, path: Path, tell: Tell = lambda done, total: None
@@ -65,7 +67,9 @@ def read_library(path: Path) -> Library:
 
 
 def _from_opml(body: bytes) -> Library:
-    lines = feeds_of(read_opml(body))
+    document = read_opml(body)
+    if document.cut_off:
+        raise Invalid(_CUT_OFF, field="file")
     return Library(
         "OPML",
         tuple(
@@ -76,7 +80,7 @@ def _from_opml(body: bytes) -> Library:
                 line.path,
                 line.outline.attributes,
             )
-            for line in lines
+            for line in feeds_of(document)
         ),
     )
 

@@ -24,12 +24,20 @@ from reedbed.store.database import Tx
 LINES_AT_ONCE = 100
 """A file of thousands is written in pieces, so that nobody waits for all of it."""
 
+CUT_OFF = ImportProblem(
+    "The rest of the file",
+    "",
+    "The file ends in its middle, so feeds may be missing. Export it again from your other reader and bring "
+    "it in: what you follow already stays as it is.",
+)
+
 
 async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportReport:
     """Follow every feed of the file and report each line that cannot be. Fetching goes on later."""
-    lines = list(feeds_of(await asyncio.to_thread(read_opml, body)))
+    document = await asyncio.to_thread(read_opml, body)
+    lines = list(feeds_of(document))
     imported, skipped = 0, 0
-    problems: list[ImportProblem] = []
+    problems: list[ImportProblem] = [CUT_OFF] if document.cut_off else []
     for start in range(0, len(lines), LINES_AT_ONCE):
         done = await follow_lines(runtime, user_id, lines[start : start + LINES_AT_ONCE])
         imported += done.imported

@@ -13,7 +13,8 @@ from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import Subscription
-from reedbed.domain.urls import feed_address, feed_name
+from reedbed.domain.texts import shown_line
+from reedbed.domain.urls import MAX_NAME, feed_address, feed_name
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
 from reedbed.http.ids import IdPath, path_id
@@ -65,7 +66,9 @@ async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
     if isinstance(made, Subscription):
         if is_htmx(request):
             return Response(status_code=204, headers=REFRESH_LIST)
-        toast = Toast(translate("You follow %(name)s now.", name=made.title))
+        # Its own name is known here only after its first check; the page has just shown it.
+        called = shown_line(text_in(form, "shown_as") or "")[:MAX_NAME] or made.title
+        toast = Toast(translate("You follow %(name)s now.", name=called))
         return see_other(request, _after_adding(next_, made), toast=toast)
     if is_htmx(request):
         return await _errors(request, made, "#feed-add-form-errors")

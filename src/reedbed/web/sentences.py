@@ -101,6 +101,15 @@ WHOLE = (
     marked("monthly cost"),
     marked("your daily tokens"),
     marked("your daily cost"),
+    # files from other readers
+    marked(
+        "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
+    ),
+    marked("The rest of the file"),
+    marked(
+        "The file ends in its middle, so feeds may be missing. Export it again from your other reader and "
+        "bring it in: what you follow already stays as it is."
+    ),
     # lists and mailboxes
     marked("The list is being told."),
     marked("The list was told and took it."),

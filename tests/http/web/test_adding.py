@@ -34,6 +34,19 @@ async def test_following_what_was_found_leads_to_the_feed(
     assert await crawl.column("SELECT folder_id FROM subscriptions") == [folder]
 
 
+async def test_a_feed_just_followed_is_called_by_the_name_the_page_has_shown(
+    reader: Client, site: FeedSite
+) -> None:
+    site.feed(title="The Marrowby Courier")
+    site.publish("Hello", key="a")
+    looked = (await reader.get("/add", params={"url": site.feed_url()}, headers=HTMX)).text
+    assert 'name="shown_as" value="The Marrowby Courier"' in looked
+    wish = {"url": site.feed_url(), "next": "/add", "shown_as": "The Marrowby Courier\n"}
+    followed = await reader.post("/feeds", data=wish)
+    shown = await reader.get(followed.headers["location"])
+    assert "You follow The Marrowby Courier now." in shown.text
+
+
 async def test_where_there_is_no_feed_the_typed_text_stays_with_a_sentence(
     reader: Client, site: FeedSite
 ) -> None:
