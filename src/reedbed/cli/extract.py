@@ -9,7 +9,7 @@ import orjson
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import rfc3339
 from reedbed.ingest.article import Article, NotAnArticle, extract_article
-from reedbed.ingest.clean_images import route_images
+from reedbed.ingest.clean.images import route_images
 
 
 @click.command("extract")

@@ -19,7 +19,7 @@ from reedbed.ingest.article_metadata import Metadata, read_metadata
 from reedbed.ingest.article_selecting import Chosen, choose
 from reedbed.ingest.article_source import base_of, page_source
 from reedbed.ingest.clean import clean_html
-from reedbed.ingest.clean_images import unwrap_noscript
+from reedbed.ingest.clean.images import unwrap_noscript
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.text import clean_text, lead_image
 

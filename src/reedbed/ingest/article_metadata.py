@@ -11,7 +11,7 @@ from typing import Any, cast
 from lxml import etree, html
 
 from reedbed.domain.times import EARLIEST, LATEST, Instant, from_datetime
-from reedbed.ingest.clean_urls import web_address
+from reedbed.ingest.clean.urls import web_address
 from reedbed.ingest.language import declared_language
 
 _TITLE_NAMES = ("og:title", "twitter:title", "dc.title", "dcterms.title", "parsely-title", "title")

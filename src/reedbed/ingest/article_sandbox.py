@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import orjson
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from reedbed.ingest.clean_bounds import bounded
+from reedbed.ingest.clean.bounds import bounded
 from reedbed.ingest.sandboxing import accept_limits
 
 _MEMORY = 1 << 29

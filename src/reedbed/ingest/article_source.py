@@ -5,7 +5,7 @@ from urllib.parse import urljoin
 
 from lxml import html
 
-from reedbed.ingest.clean_markup import ATTRIBUTES, MAX_ATTRIBUTES, read_attributes
+from reedbed.ingest.clean.markup import ATTRIBUTES, MAX_ATTRIBUTES, read_attributes
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")

@@ -9,7 +9,7 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from reedbed.ingest.clean_bounds import bounded
+from reedbed.ingest.clean.bounds import bounded
 
 SAFE_AD_SELECTORS = (
     ".ad", ".ads", ".advertisement", ".advertising",

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
-from reedbed.ingest.clean_bounds import bounded
-from reedbed.ingest.clean_urls import web_address
+from reedbed.ingest.clean.bounds import bounded
+from reedbed.ingest.clean.urls import web_address
 
 PREVIEW_LENGTH = 300
 

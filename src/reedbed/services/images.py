@@ -12,7 +12,7 @@ from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched, FetchRequest
 from reedbed.domain.images import MAIL_KEY, picture_type, signed_address, signed_path
 from reedbed.domain.limits import Allowance
-from reedbed.ingest.clean_images import route_images, route_mail_images
+from reedbed.ingest.clean.images import route_images, route_mail_images
 from reedbed.services.limits import network_of, spend
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs

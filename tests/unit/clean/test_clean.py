@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.ingest.clean import clean_html
-from reedbed.ingest.clean_images import route_images
+from reedbed.ingest.clean.images import route_images
 
 BASE = "https://site.example/blog/post"
 LAZY = ' loading="lazy" decoding="async">'

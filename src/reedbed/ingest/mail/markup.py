@@ -12,7 +12,7 @@ from itertools import islice
 
 from reedbed.domain.confirmations import Link
 from reedbed.domain.tracked_links import untracked
-from reedbed.ingest.clean_bounds import MAX_CHARS
+from reedbed.ingest.clean.bounds import MAX_CHARS
 
 _PLACEHOLDER = "https://inside-this-mail.invalid/"
 _CID = re.compile(r"(\ssrc[ ]{0,3}=[ ]{0,3}[\"']?)cid:([^\"'\s<>]{1,500})", re.IGNORECASE)

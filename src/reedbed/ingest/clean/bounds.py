@@ -10,7 +10,7 @@ counted here.
 import re
 from collections import Counter
 
-from reedbed.ingest.clean_markup import ATTRIBUTES, MAX_ATTRIBUTES, NAME_ENDS, read_attributes, write_tag
+from reedbed.ingest.clean.markup import ATTRIBUTES, MAX_ATTRIBUTES, NAME_ENDS, read_attributes, write_tag
 
 MAX_CHARS = 1_000_000
 MAX_TAGS = 60_000

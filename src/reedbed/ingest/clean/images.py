@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html import escape, unescape
 
 from reedbed.domain.images import MAIL_PATH
-from reedbed.ingest.clean_urls import data_image, largest, web_address
+from reedbed.ingest.clean.urls import data_image, largest, web_address
 
 _NOSCRIPT = re.compile(r"<noscript[^<>]*>((?:(?!</?noscript).)*+)</noscript\s*>", re.IGNORECASE | re.DOTALL)
 _MAX_NOSCRIPTS = 200

@@ -9,8 +9,8 @@ the caller then lets a real HTML parser put it in order first.
 import re
 from html import escape, unescape
 
-from reedbed.ingest.clean_attributes import RULES, Page
-from reedbed.ingest.clean_elements import (
+from reedbed.ingest.clean.attributes import RULES, Page
+from reedbed.ingest.clean.elements import (
     ELEMENTS,
     HEADINGS,
     LINK_BARRIERS,
@@ -18,9 +18,9 @@ from reedbed.ingest.clean_elements import (
     TABLE_CONTEXT,
     Element,
 )
-from reedbed.ingest.clean_images import settled_image, settled_source
-from reedbed.ingest.clean_markup import read_attributes
-from reedbed.ingest.clean_paragraphs import LINK_END, PARAGRAPH, PLAIN_ADDRESS, is_plain, with_safe_links
+from reedbed.ingest.clean.images import settled_image, settled_source
+from reedbed.ingest.clean.markup import read_attributes
+from reedbed.ingest.clean.paragraphs import LINK_END, PARAGRAPH, PLAIN_ADDRESS, is_plain, with_safe_links
 
 MAX_DEPTH = 96
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reedbed.ingest.clean_urls import image_address, link_address, media_address, srcset, web_address
+from reedbed.ingest.clean.urls import image_address, link_address, media_address, srcset, web_address
 
 # In-page targets carry this prefix, and no element of our own pages does.
 ANCHOR_PREFIX = "fn-"

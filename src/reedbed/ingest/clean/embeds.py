@@ -4,8 +4,8 @@ import re
 from html import escape
 from urllib.parse import parse_qs, urlsplit
 
-from reedbed.ingest.clean_markup import ATTRIBUTES, NAME_ENDS, read_attributes
-from reedbed.ingest.clean_urls import web_address
+from reedbed.ingest.clean.markup import ATTRIBUTES, NAME_ENDS, read_attributes
+from reedbed.ingest.clean.urls import web_address
 
 _EMBED = re.compile(
     rf"<(/?)([iI][fF][rR][aA][mM][eE]|[eE][mM][bB][eE][dD]|[oO][bB][jJ][eE][cC][tT]|amp-youtube)"

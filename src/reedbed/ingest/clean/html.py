@@ -1,6 +1,6 @@
 """Hostile markup becomes reading: a small, stable subset of HTML without script, style or counting pixels.
 
-Well-formed markup is read and written anew in one walk (`clean_writer`). Everything else first passes nh3, a
+Well-formed markup is read and written anew in one walk (`writer`). Everything else first passes nh3, a
 real HTML parser that puts it in order and keeps only known elements; its output then takes the same walk, so
 every attribute value has one judge. Cleaning is stable: clean markup comes back unchanged, which means that a
 browser reads what was judged.
@@ -11,12 +11,12 @@ from html import escape
 
 import nh3
 
-from reedbed.ingest.clean_attributes import Page
-from reedbed.ingest.clean_bounds import MAX_CHARS, bounded
-from reedbed.ingest.clean_elements import DROPPED_WITH_CONTENT, ELEMENTS, READ_AS_BLOCK
-from reedbed.ingest.clean_embeds import embeds_to_links
-from reedbed.ingest.clean_images import LAZY_ATTRIBUTES, unwrap_noscript
-from reedbed.ingest.clean_writer import write_clean
+from reedbed.ingest.clean.attributes import Page
+from reedbed.ingest.clean.bounds import MAX_CHARS, bounded
+from reedbed.ingest.clean.elements import DROPPED_WITH_CONTENT, ELEMENTS, READ_AS_BLOCK
+from reedbed.ingest.clean.embeds import embeds_to_links
+from reedbed.ingest.clean.images import LAZY_ATTRIBUTES, unwrap_noscript
+from reedbed.ingest.clean.writer import write_clean
 
 _TAGS = {name for name, element in ELEMENTS.items() if element.name == name}
 _parser = nh3.Cleaner(
