@@ -3,7 +3,7 @@
 
 const TIMEOUT = 20_000;
 
-export class Trouble extends Error {}
+class Trouble extends Error {}
 
 export async function settings() {
   const { address = "", token = "" } = await chrome.storage.local.get(["address", "token"]);
@@ -36,7 +36,7 @@ export const saveForLater = (url, title) => call("POST", "/api/v1/saved-pages", 
 export const site = (root) => call("GET", `/api/site?root=${encodeURIComponent(root)}`);
 
 /** The domains a front page may be known by: `www.news.example.org` is also `news.example.org`. */
-export function rootsOf(hostname) {
+function rootsOf(hostname) {
   const name = hostname.toLowerCase().replace(/\.$/, "");
   if (/^[\d.]+$|:/.test(name)) return [name];
   const labels = name.split(".");

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from reedbed.ai.mock import MockModel
-from reedbed.domain.accounts import User
 from reedbed.domain.breaker import Breaker
 from reedbed.domain.budget import Budget
 from reedbed.roles.app import Application
-from reedbed.services.runtime import AiPolicy, Runtime
+from reedbed.services.runtime import AiPolicy
 from reedbed.services.search_upkeep import mend_search
-from reedbed.store import ai_state, users
+from reedbed.store import ai_state
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.services.writing import STORY, Desk, new_desk
@@ -152,10 +151,3 @@ async def test_without_a_script_the_address_leads_to_the_article(by_cookie: Sign
 async def _saved(reader: Client) -> str:
     made = await reader.post("/api/v1/searches", json={"name": "Bridges", "query": "bridge"})
     return f"/api/v1/searches/{made.json()['id']}"
-
-
-async def _user(runtime: Runtime, user_id: int) -> User:
-    async with runtime.db.read() as tx:
-        user = await users.by_id(tx, user_id)
-    assert user is not None
-    return user

@@ -84,9 +84,6 @@ class MisbehavingServer:
         scheme = "https" if self.ssl_context else "http"
         return f"{scheme}://{host or self.host}:{self.port}/{path}"
 
-    def asked_for(self, path: str) -> list[Asked]:
-        return [asked for asked in self.asked if asked.path.startswith(f"/{path}")]
-
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server = await asyncio.start_server(self._accept, self.host, 0, ssl=self.ssl_context)

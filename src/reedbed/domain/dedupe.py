@@ -125,11 +125,6 @@ def newest(
     return [entries[place] for place in sorted(places[:limit])]
 
 
-def plan(entries: Sequence[ParsedEntry], known: Known, traits: Traits, fetched: Instant) -> Plan:
-    """Both steps at once, for a caller that has all of `known` at hand."""
-    return plan_rest(sift(entries, known.by_guid, traits), known, traits, fetched)
-
-
 def sift(entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Traits) -> Sifted:
     unchanged: dict[int, None] = {}
     rest: list[Candidate] = []

@@ -83,4 +83,3 @@ class NotAFeed:
     """The bytes are no feed; `reason` is one plain sentence for the person who asked."""
 
     reason: str
-    looks_like_html: bool = False

@@ -17,7 +17,6 @@ CANDIDATES = 60
 """So many entries are looked through."""
 READ = 12
 """So many of them are given to a model."""
-MOST_CLAIMS = 8
 KEPT = 500
 """Questions of one user; older ones are forgotten."""
 

@@ -49,7 +49,6 @@ _ADD = Statement(
 )  # fmt: skip
 _OF_USER = Statement(select(*_COLUMNS).where(_mine).order_by(mail_boxes.c.id))
 _COUNT = Statement(select(func.count()).select_from(mail_boxes).where(_mine))
-_GET = Statement(select(*_COLUMNS).where(_mine, mail_boxes.c.id == bindparam("box")))
 _REMOVE = Statement(delete(mail_boxes).where(_mine, mail_boxes.c.id == bindparam("box")))
 _due = (
     select(mail_boxes.c.id)
@@ -136,11 +135,6 @@ async def of_user(tx: Tx, user_id: int) -> list[Mailbox]:
 
 async def count(tx: Tx, user_id: int) -> int:
     return await tx.value(_COUNT, {"user_id": user_id})
-
-
-async def get(tx: Tx, user_id: int, mailbox_id: int) -> Mailbox | None:
-    row = await tx.one(_GET, {"user_id": user_id, "box": mailbox_id})
-    return Mailbox(*row) if row else None
 
 
 async def remove(tx: Tx, user_id: int, mailbox_id: int) -> bool:

@@ -17,7 +17,7 @@ from reedbed.services.preferences import preferences_of
 from reedbed.web.languages import language_of
 from reedbed.web.speech import speak, translate
 from reedbed.web.templating import render_page
-from reedbed.web.views.frame import LOOK_COOKIE, Banner, Frame, Look, Person, Toast
+from reedbed.web.views.frame import LOOK_COOKIE, Banner, Frame, Look, Toast
 
 TOAST_COOKIE = "reedbed_toast"
 LONGEST_TOAST = 500
@@ -106,7 +106,7 @@ def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Fram
         here=_here(request),
         look=look_of(request),
         language=language_of(request, caller),
-        person=Person(caller.user.email, caller.user.operates) if caller else None,
+        signed_in=caller is not None,
         toast=toast,
         banner=_banner(get_runtime(request).board.problems) if caller and caller.user.operates else None,
         newest=request.state.newest if caller else "",

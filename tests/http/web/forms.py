@@ -3,8 +3,6 @@
 import re
 from html import unescape
 
-from tests.clients import Client
-
 OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 HTMX = {**OWN_PAGE, "HX-Request": "true"}
 
@@ -17,8 +15,3 @@ def texts(html: str, marker: str = 'class="error"') -> list[str]:
 
 def tokens(html: str) -> set[str]:
     return set(re.findall(r'name="csrf_token" value="([^"]+)"', html))
-
-
-async def ids_in(client: Client, address: str, pattern: str) -> list[int]:
-    html = (await client.get(address)).text
-    return [int(found) for found in dict.fromkeys(re.findall(pattern, html))]

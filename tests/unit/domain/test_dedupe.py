@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,6 @@ from reedbed.domain.dedupe import (
     change_hash,
     is_suspicious_guid,
     newest,
-    plan,
     plan_rest,
     sift,
     sort_at,
@@ -27,6 +28,11 @@ def entry(
     guid: str | None, url: str | None = None, text: str = "text", published: Instant | None = None
 ) -> ParsedEntry:
     return ParsedEntry(guid=guid, url=url, title="Title", content=text, published=published)
+
+
+def plan(entries: Sequence[ParsedEntry], known: Known, traits: Traits, fetched: Instant) -> Plan:
+    """Both steps at once, with all of `known` at hand."""
+    return plan_rest(sift(entries, known.by_guid, traits), known, traits, fetched)
 
 
 def stored(done: Plan, known: Known = NOTHING, first_id: int = 1) -> Known:

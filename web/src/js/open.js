@@ -52,7 +52,7 @@ export async function step(by, { unread = false } = {}) {
   else announce(say("end"));
 }
 
-export function showPane(name) {
+function showPane(name) {
   showLevel();
   if (app.dataset.view === name) return;
   app.dataset.view = name;

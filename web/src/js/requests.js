@@ -2,7 +2,7 @@
 import { say } from "./words.js";
 import { showToast } from "./toast.js";
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status) {
     super(`The server answered ${status}`);
     this.status = status;

@@ -14,7 +14,7 @@ from reedbed.ingest.parse.tree import mended_tree, strict_tree
 _EMPTY = NotAFeed("The address answered with nothing.")
 _BINARY = NotAFeed("The address answered with something that is not text.")
 _PLAIN = NotAFeed("The address answered with plain text, not with a feed.")
-_HTML = NotAFeed("The address answered with a web page, not with a feed.", looks_like_html=True)
+_HTML = NotAFeed("The address answered with a web page, not with a feed.")
 _OTHER_XML = NotAFeed("The address answered with XML, but it is not a feed.")
 _BROKEN = NotAFeed("The address answered with XML that is too damaged to read.")
 

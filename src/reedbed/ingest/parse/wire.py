@@ -23,7 +23,7 @@ def unpacked(data: bytes) -> ParsedFeed | NotAFeed:
     message = cast(Fields, orjson.loads(data))
     if "refusal" in message:
         refusal = cast(Fields, message["refusal"])
-        return NotAFeed(str(refusal["reason"]), looks_like_html=bool(refusal["looks_like_html"]))
+        return NotAFeed(str(refusal["reason"]))
     return _feed(cast(Fields, message["feed"]))
 
 

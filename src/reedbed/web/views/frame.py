@@ -1,4 +1,4 @@
-"""What every page carries whatever it shows: the person, the look, the token, the messages."""
+"""What every page carries whatever it shows: the look, the token, the messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -96,12 +96,6 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    email: str
-    operator: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Toast:
     """What just happened; `undo` is the token that takes it back."""
 
@@ -126,7 +120,7 @@ class Frame:
     """The address being shown; forms send it along so that a plain submit comes back to it."""
     look: Look = field(default_factory=Look)
     language: str = "en"
-    person: Person | None = None
+    signed_in: bool = False
     toast: Toast | None = None
     banner: Banner | None = None
     open_marks: bool = True
