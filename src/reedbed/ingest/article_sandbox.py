@@ -11,7 +11,7 @@ import orjson
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from reedbed.ingest.clean.bounds import bounded
-from reedbed.ingest.sandboxing import accept_limits
+from reedbed.ingest.sandbox_limits import accept_limits
 
 _MEMORY = 1 << 29
 

@@ -12,7 +12,7 @@ import orjson
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from reedbed.domain.errors import Invalid
-from reedbed.ingest.sandboxing import bare_environment
+from reedbed.ingest.sandbox import bare_environment
 
 SECONDS = 8.0
 

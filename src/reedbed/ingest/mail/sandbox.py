@@ -7,7 +7,7 @@ import sys
 
 from reedbed.ingest.mail.mime import read_mime
 from reedbed.ingest.mail.wire import packed
-from reedbed.ingest.sandboxing import accept_limits
+from reedbed.ingest.sandbox_limits import accept_limits
 
 MEMORY = 1 << 30
 

@@ -12,7 +12,7 @@ import orjson
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
 from reedbed.ingest.parse.wire import packed
-from reedbed.ingest.sandboxing import accept_limits
+from reedbed.ingest.sandbox_limits import accept_limits
 
 MEMORY = 1 << 29
 

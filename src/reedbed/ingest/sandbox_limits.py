@@ -1,14 +1,8 @@
-"""What every process has in common that reads something which may hang or crash its reader."""
+"""The child's side: the limits within which a process reads what may hang or crash it."""
 
-import os
 import resource
 
 CPU_SECONDS = 5
-
-
-def bare_environment() -> dict[str, str]:
-    """Only what Python needs to start: no secret of this process is within reach of what is read."""
-    return {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
 
 
 def accept_limits(memory: int) -> None:
