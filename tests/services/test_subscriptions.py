@@ -124,6 +124,20 @@ async def test_another_address_moves_the_subscription_with_its_settings(crawl: C
         assert [one.id for one in await subscriptions.every(tx, user)] == [moved.id]
 
 
+async def test_a_moved_subscription_keeps_its_id_there_and_back(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("One", key="a")
+    site.publish("Two", key="b")
+    site.publish("Elsewhere", key="c", feed="other")
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    await crawl.check()
+    there = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url("other")))
+    await crawl.check()
+    assert (there.id, (await _get(crawl, user, made.id)).unread) == (made.id, 1)
+    back = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url()))
+    assert (back.id, back.feed.url, back.unread) == (made.id, site.feed_url(), 2)
+
+
 async def test_moving_to_a_followed_address_is_a_conflict_and_changes_nothing(
     crawl: Crawl, site: FeedSite
 ) -> None:

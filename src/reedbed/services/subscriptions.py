@@ -144,10 +144,9 @@ async def change_subscription(
         await subscriptions.change(tx, user_id, wanted)
         if current.paused and not wanted.paused:
             await fetch_state.wake(tx, current.feed.id, runtime.now())
-        moved_to = subscription_id
         if address is not None and address not in (current.url, current.feed.url):
-            moved_to = await _move(tx, runtime.now(), user_id, wanted, address)
-        changed = await subscriptions.get(tx, user_id, moved_to)
+            await _move(tx, runtime.now(), user_id, wanted, address)
+        changed = await subscriptions.get(tx, user_id, subscription_id)
     assert changed is not None
     await _announce(runtime, user_id)
     return changed
@@ -193,7 +192,8 @@ async def _look_behind(runtime: Runtime, user_id: int, address: str, *, only_fou
     raise Invalid(found.reason or "No feed was found at this address.", field="url")
 
 
-async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, address: str) -> int:
+async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, address: str) -> None:
+    """The subscription keeps its id; what was read of the feed it leaves waits under another."""
     wish = Wish(address, current.folder_id, current.own_title)
     try:
         moved_to = await follow_address(tx, now, user_id, wish, asked_url=split_credentials(address).url)
@@ -216,7 +216,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, addre
             local_only=current.local_only,
         ),
     )
-    return moved_to
+    await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
 
 
 async def _leave(tx: Tx, now: Instant, user_id: int, current: Subscription) -> None:

@@ -145,6 +145,11 @@ _LEAVE = Statement(
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
     .values(unsubscribed_at=bindparam("now"))
 )
+_RENUMBER = Statement(
+    update(subscriptions)
+    .where(_mine, subscriptions.c.id == bindparam("subscription"))
+    .values(id=bindparam("number"))
+)
 _OPML = Statement(
     select(subscriptions.c.id, subscriptions.c.opml).where(_mine, _active, subscriptions.c.opml.is_not(None))
 )
@@ -256,6 +261,12 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
 
 async def leave(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
     await tx.run(_LEAVE, {"user_id": user_id, "subscription": subscription_id, "now": now})
+
+
+async def exchange_ids(tx: Tx, user_id: int, one: int, other: int) -> None:
+    """What was `one` is `other` from now on, and the other way round. No other table names either."""
+    for before, after in ((one, -one), (other, one), (-one, other)):
+        await tx.run(_RENUMBER, {"user_id": user_id, "subscription": before, "number": after})
 
 
 async def opml_attributes(tx: Tx, user_id: int) -> Mapping[int, str]:
