@@ -118,7 +118,7 @@ async def test_retry_after_is_kept_even_when_a_person_asks(site: FeedSite, crawl
     assert (state.status, state.next_check_rule) == ("temporary_error", "retry_after")
     assert abs(state.retry_after_until - state.last_checked_at - 2 * HOUR) < 2 * SECOND
 
-    await request_refresh(crawl.runtime, [feed_id])
+    assert await request_refresh(crawl.runtime, [feed_id]) == []
 
     assert await crawl.check() == []
     assert len(await crawl.check(at_least=2 * HOUR + SECOND)) == 1

@@ -132,10 +132,11 @@ async def test_a_stop_finishes_what_is_in_flight_and_puts_the_rest_back(
         assert len(await crawl.check()) == 4
 
 
-async def test_a_refresh_of_all_tells_its_progress(site: FeedSite, crawl: Crawl) -> None:
+@pytest.mark.parametrize("many", [1, 5])
+async def test_a_refresh_tells_its_progress(many: int, site: FeedSite, crawl: Crawl) -> None:
     person = await crawl.person()
     ids = []
-    for number in range(5):
+    for number in range(many):
         site.publish("One", feed=f"f{number}")
         ids.append(await crawl.follow(site.feed_url(f"f{number}"), user_id=person))
     await crawl.check()
@@ -148,9 +149,9 @@ async def test_a_refresh_of_all_tells_its_progress(site: FeedSite, crawl: Crawl)
     stop.set()
     await working
     last = crawl.heard("progress")[-1]
-    assert (last.user_id, last.data["done"], last.data["total"]) == (person, 5, 5)
+    assert (last.user_id, last.data["done"], last.data["total"]) == (person, many, many)
     assert await crawl.column("SELECT state FROM jobs") == ["done"]
-    assert [site.count(f"f{number}") for number in range(5)] == [2] * 5
+    assert [site.count(f"f{number}") for number in range(many)] == [2] * many
 
 
 async def test_one_process_does_a_chore_and_another_takes_over_when_it_dies(crawl: Crawl) -> None:

@@ -265,8 +265,10 @@ class Fetcher:
         hints = cache_hints(response.headers, self._clock())
         if status == 410:
             return Gone()
-        if status == 429 or (status == 503 and hints.retry_after is not None):
+        if status == 429:
             return Throttled(status, hints)
+        if status == 503 and hints.retry_after is not None:
+            return Throttled(status, hints, status_failure(status).message)
         return replace(status_failure(status), hints=hints)
 
     def _explain(self, error: Exception, trail: "_Trail") -> Failed:

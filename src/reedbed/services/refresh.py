@@ -55,12 +55,12 @@ async def request_refresh(
 ) -> list[int]:
     """Put these feeds before the schedule, though never before a running Retry-After; which ones were.
 
-    Stopped feeds come back, disabled ones do not. When a user asks for several, hints tell the progress.
+    Stopped feeds come back, disabled ones do not. When a user asks, hints tell the progress.
     """
     now = runtime.now()
     async with runtime.db.write() as tx:
         asked = await fetch_state.ask(tx, feed_ids, now)
-        if user_id is not None and len(asked) > 1:
+        if user_id is not None and asked:
             await refresh_progress.follow(tx, asked, user_id, now)
     if asked:
         await wake_worker(runtime)

@@ -208,7 +208,7 @@ _ASK = Statement(
         stopped_at=null(),
         stop_reason=null(),
     )
-    .returning(state.c.feed_id)
+    .returning(state.c.feed_id, state.c.next_check_at)
 )
 _WAKE = Statement(
     update(state)
@@ -290,9 +290,9 @@ async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
 
 
 async def ask(tx: Tx, feed_ids: Sequence[int], now: Instant) -> list[int]:
-    """Put enabled feeds before the schedule, not before a running Retry-After; which ones were."""
+    """Put enabled feeds before the schedule; which ones are due now. Others wait for a running Retry-After."""
     rows = await tx.all(_ASK, {"ids": list(feed_ids), "now": now})
-    return [row[0] for row in rows]
+    return [feed_id for feed_id, due in rows if due <= now]
 
 
 async def wake(tx: Tx, feed_id: int, now: Instant) -> None:

@@ -270,14 +270,19 @@ async def test_410_is_gone(server: MisbehavingServer, fetcher: Fetcher) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "waits"), [("throttled", True), ("overloaded", True), ("status/429", False)]
+    ("path", "waits", "message"),
+    [
+        ("throttled", True, "Rate limited"),
+        ("overloaded", True, "The server answered 503."),
+        ("status/429", False, "Rate limited"),
+    ],
 )
 async def test_a_server_that_wants_a_rest_throttles(
-    path: str, waits: bool, server: MisbehavingServer, fetcher: Fetcher
+    path: str, waits: bool, message: str, server: MisbehavingServer, fetcher: Fetcher
 ) -> None:
     outcome = await fetcher.fetch(FetchRequest(server.url(path)))
     assert isinstance(outcome, Throttled)
-    assert outcome.message == "Rate limited"
+    assert outcome.message == message
     assert (outcome.hints.retry_after is not None) == waits
 
 
