@@ -177,3 +177,21 @@ async def test_forwarded_headers_count_only_from_trusted_proxies(
     headers = {"X-Forwarded-For": "9.9.9.9, 1.2.3.4", "X-Forwarded-Proto": "https"}
     async with new_client(app) as client:
         assert (await client.get("/api/v1/whoami", headers=headers)).json() == seen
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "message"),
+    [
+        (b"{", "application/json", "The body is not valid JSON."),
+        (b"{}", "application/json", "email is required."),
+        (b"", "application/json", "Send a JSON object as the body, with Content-Type: application/json."),
+        (b"{}", "text/plain", "Send a JSON object as the body, with Content-Type: application/json."),
+        (b"[]", "application/json", "Send a JSON object as the body, with Content-Type: application/json."),
+    ],
+)
+async def test_a_body_that_is_no_object_is_said_to_be_so(
+    client: Client, sent: bytes, kind: str, message: str
+) -> None:
+    answer = await client.post("/api/v1/auth/login", content=sent, headers={"Content-Type": kind})
+
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from reedbed.api.feeds_out import FeedOut, feed_json
 from reedbed.domain.errors import NotFound, ReedbedError
@@ -36,7 +36,10 @@ MOST_IN_A_BATCH = 500
 
 
 class SubscribeBody(BaseModel):
-    url: str = Field(examples=["https://example.org/feed.xml"])
+    # One that is missing is told of in the same words as an empty one.
+    model_config = ConfigDict(json_schema_extra={"required": ["url"]})
+
+    url: str = Field("", examples=["https://example.org/feed.xml"])
     folder_id: JsonId | None = None
     title: str | None = None
 

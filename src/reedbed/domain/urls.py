@@ -52,9 +52,9 @@ def feed_address(text: str) -> str:
 def feed_name(name: str) -> str:
     tidy = shown_line(name)
     if not tidy:
-        raise Invalid("Feed name is required", field="name")
+        raise Invalid("Feed name is required", field="title")
     if len(tidy) > MAX_NAME:
-        raise Invalid("Feed name must be less than 255 characters", field="name")
+        raise Invalid("Feed name must be less than 255 characters", field="title")
     return tidy
 
 

@@ -51,6 +51,7 @@ PLAIN_WORDS = {
 }
 
 
+NO_OBJECT = "Send a JSON object as the body, with Content-Type: application/json."
 UNREADABLE_FORM = "Something in the form was missing or could not be understood. Go back and try again."
 
 
@@ -139,8 +140,18 @@ def is_for_programs(path: str) -> bool:
 def _first_problem(error: RequestValidationError) -> Invalid:
     problem = error.errors()[0]
     field = ".".join(str(part) for part in problem["loc"][1:])
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return Invalid(f"{field}: {message}" if field else message, field or None)
+    match problem["type"]:
+        case "json_invalid":
+            return Invalid("The body is not valid JSON.")
+        case "missing" if not field:
+            return Invalid(NO_OBJECT)
+        case "missing":
+            return Invalid(f"{field} is required.", field)
+        case "model_attributes_type" if not field:
+            return Invalid(NO_OBJECT)
+        case _:
+            message = str(problem["msg"]).removeprefix("Value error, ")
+            return Invalid(f"{field}: {message}" if field else message, field or None)
 
 
 def _methods(request: Request) -> list[str]:

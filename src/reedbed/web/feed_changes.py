@@ -255,7 +255,7 @@ def _error_of(check: Callable[[str], str], text: str | None) -> str:
 
 def _by_field(field: str | None, message: str) -> FeedForm:
     match field:
-        case "name":
+        case "title":
             return FeedForm(name_error=message)
         case "url":
             return FeedForm(url_error=message)

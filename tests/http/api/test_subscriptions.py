@@ -58,6 +58,29 @@ async def test_wrong_addresses_are_400_and_a_second_time_is_409(signed_in: SignI
     assert (again.status_code, again.json()["error"]["message"]) == (409, "You have already added this feed")
 
 
+@pytest.mark.parametrize(
+    ("sent", "field", "message"),
+    [
+        ({}, "url", "Feed URL is required"),
+        ({"url": " "}, "url", "Feed URL is required"),
+        ({"url": "http://127.0.0.1:9/", "title": " "}, "title", "Feed name is required"),
+        (
+            {"url": "http://127.0.0.1:9/", "title": "x" * 256},
+            "title",
+            "Feed name must be less than 255 characters",
+        ),
+    ],
+)
+async def test_what_is_missing_or_too_long_is_named(
+    signed_in: SignIn, sent: dict[str, str], field: str, message: str
+) -> None:
+    client = await signed_in()
+    refused = await client.post("/api/v1/subscriptions", json=sent)
+    assert refused.status_code == 400
+    error = refused.json()["error"]
+    assert (error["message"], error["details"]) == (message, {"field": field})
+
+
 async def test_a_private_address_is_refused_at_once(signed_in: SignIn) -> None:
     client = await signed_in()
     refused = await client.post("/api/v1/subscriptions", json={"url": "http://10.0.0.1/feed"})

@@ -135,7 +135,7 @@ def test_a_tidy_feed_address_stays_as_it_is(text: str) -> None:
 def test_feed_names_are_checked(name: str, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         urls.feed_name(name)
-    assert (refused.value.message, refused.value.field) == (message, "name")
+    assert (refused.value.message, refused.value.field) == (message, "title")
 
 
 def test_a_feed_name_is_trimmed() -> None:
