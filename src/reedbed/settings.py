@@ -135,6 +135,7 @@ class Settings(BaseSettings):
     ai_failure_threshold: int = Field(5, ge=1)
     ai_recovery_timeout_seconds: int = Field(300, ge=1)
     ai_half_open_max_requests: int = Field(3, ge=1)
+    summary_lock_timeout_seconds: int = Field(300, ge=60, le=86_400)
     summary_language: str = ""
 
     # framing
@@ -143,6 +144,7 @@ class Settings(BaseSettings):
     # telling what happens
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "text", "json"] = "auto"
+    log_file: Path | None = None
     metrics_token: SecretStr = SecretStr("")
     metrics_port: int = Field(0, ge=0, le=65535)
     otel_endpoint: str = ""
@@ -300,6 +302,11 @@ class Settings(BaseSettings):
             )
         if self.ai_provider == "openai" and not (self.ai_base_url and self.ai_model):
             raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
+        if self.summary_lock_timeout_seconds <= self.ai_timeout:
+            raise ValueError(
+                "REEDBED_SUMMARY_LOCK_TIMEOUT_SECONDS must be longer than REEDBED_AI_TIMEOUT: another worker "
+                "would take over what is being written"
+            )
         if self.fetch_max_backoff < self.fetch_interval:
             raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
         return self

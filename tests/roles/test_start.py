@@ -1,5 +1,6 @@
 """Starting, refusing to start, and stopping: one sentence, the right exit code, no traceback."""
 
+import json
 import os
 import socket
 import sqlite3
@@ -80,6 +81,21 @@ def test_an_unusable_data_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run_once("serve", "--data-dir", str(tmp_path / "file" / "data"), cwd=tmp_path)
     _assert_one_sentence(refused, "--data-dir")
+
+
+def test_the_log_goes_to_a_file_where_one_is_named(tmp_path: Path, free_port: int) -> None:
+    named = tmp_path / "logs" / "reedbed.log"
+    for _ in range(2):
+        with reedbed("serve", port=free_port, cwd=tmp_path, log_level="info", log_file=str(named)) as server:
+            assert server.stop() == 0
+    lines = [json.loads(line) for line in named.read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["started", "stopping"] * 2
+    assert (tmp_path / "serve.log").read_text() == ""
+
+
+def test_a_log_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    refused = run_once("serve", cwd=tmp_path, log_file=str(tmp_path))
+    _assert_one_sentence(refused, "REEDBED_LOG_FILE", str(tmp_path))
 
 
 def test_split_roles_wait_for_the_migration(tmp_path: Path, postgres_server) -> None:

@@ -1,6 +1,7 @@
 """Checks that fail: the status, the words, the wait, the stop; and that nothing is ever lost by one."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 from reedbed.services.refresh import request_refresh
@@ -99,6 +100,23 @@ async def test_gone_stops_a_feed_at_once(site: FeedSite, crawl: Crawl) -> None:
     assert (state.next_check_at, state.last_http_status) == (None, 410)
     assert state.stop_reason and "410" in state.stop_reason
     assert await crawl.titles(feed_id) == ["One"]
+
+
+async def test_the_log_tells_what_a_check_came_to(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One")
+    feed_id = await crawl.follow(site.feed_url())
+    with capture_logs() as logged:
+        await crawl.check()
+        await crawl.check_anyway(feed_id)
+        site.misbehave(status=404)
+        await crawl.check_anyway(feed_id)
+    told = [(line["log_level"], line["event"], line["status"]) for line in logged]
+    assert told == [
+        ("info", "feed checked", "success"),
+        ("debug", "feed checked", "success"),
+        ("info", "feed failed", "permanent_error"),
+    ]
+    assert (logged[0]["new"], logged[2]["error"]) == (1, "Feed no longer available")
 
 
 async def test_a_disabled_feed_is_not_fetched_whoever_asks(site: FeedSite, crawl: Crawl) -> None:

@@ -318,6 +318,17 @@ async def test_a_worker_that_dies_in_a_call_costs_one_repeated_call(desk: Desk, 
     assert (calls, tokens_in, tokens_out) == (2, task.permit.reserved.tokens_in + 100, 500 + 20)
 
 
+async def test_a_slow_model_is_given_the_time_that_is_set(desk: Desk, server: ModelServer) -> None:
+    await desk.ask(await desk.entry())
+    desk.crawl.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, lease=2 * LEASE))
+    second = replace(desk.runtime, name="that worker")
+    assert isinstance(await next_task(desk.runtime), Task)
+    desk.pass_time(LEASE + SECOND)
+    assert isinstance(await next_task(second), Nap)
+    desk.pass_time(LEASE)
+    assert isinstance(await next_task(second), Task)
+
+
 async def test_an_answer_that_comes_after_its_lease_spoils_nothing(desk: Desk, server: ModelServer) -> None:
     entry = await desk.entry()
     await desk.ask(entry)

@@ -26,6 +26,10 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"ai_user_daily_cost": 0}, "REEDBED_AI_USER_DAILY_COST needs REEDBED_AI_PRICE_INPUT"),
         ({"ai_provider": "openai"}, "needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL"),
         ({"mail_webhook_token": "short"}, "at least 20 characters"),
+        (
+            {"summary_lock_timeout_seconds": 60, "ai_timeout": 90},
+            "REEDBED_SUMMARY_LOCK_TIMEOUT_SECONDS must be longer than REEDBED_AI_TIMEOUT",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -43,7 +43,7 @@ def _run(role: "Role", settings: Settings) -> None:
     from reedbed.roles.run import run_role
 
     with reporting(settings) as reports:
-        set_up_logs(settings.log_level, settings.log_format, also=reports)
+        set_up_logs(settings.log_level, settings.log_format, settings.log_file, also=reports)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(run_role(role, settings, announce=click.echo))
 

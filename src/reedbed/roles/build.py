@@ -248,6 +248,7 @@ def _ai_policy(settings: Settings) -> AiPolicy:
             user_daily_cost=_millionths(settings.ai_user_daily_cost),
         ),
         price=Price(settings.ai_price_input, settings.ai_price_output),
+        lease=settings.summary_lock_timeout_seconds * SECOND,
     )
 
 

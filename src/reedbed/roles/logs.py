@@ -5,15 +5,20 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
 
 import structlog
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from structlog.typing import Processor
 
+from reedbed.domain.errors import CannotStart
 
-def set_up_logs(level: str, form: str, also: Sequence[Processor] = ()) -> None:
+
+def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequence[Processor] = ()) -> None:
     """`also` sees every line as it is told, before it becomes text."""
-    as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
+    out = _opened(file) if file else sys.stderr
+    as_text = form == "text" or (form == "auto" and out.isatty())
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
@@ -22,26 +27,35 @@ def set_up_logs(level: str, form: str, also: Sequence[Processor] = ()) -> None:
             structlog.processors.TimeStamper(fmt="iso"),
             *also,
             structlog.processors.format_exc_info,
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+            structlog.dev.ConsoleRenderer(
+                colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
             if as_text
             else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=_LastingLogger,
+        logger_factory=lambda *_: _LastingLogger(out),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
+    logging.basicConfig(level=max(number, logging.WARNING), stream=out)
     # FastAPI silences this one itself, but by a way that fails when two threads read signatures at once.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     # It warns of every broken form, which any stranger may send as often as he likes.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
+def _opened(file: Path) -> TextIO:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file.open("a", encoding="utf-8")
+    except OSError as error:
+        raise CannotStart(
+            f"The log cannot be written to {file}: {error.strerror}. Change REEDBED_LOG_FILE or leave it out."
+        ) from None
+
+
 class _LastingLogger(structlog.PrintLogger):
     """A log on a full disk, or one whose reader has gone, loses lines. It must not end what they tell of."""
-
-    def __init__(self, *_: object) -> None:
-        super().__init__(sys.stderr)
 
     def msg(self, message: str) -> None:
         with suppress(OSError, ValueError):

@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
+import structlog
 import uvicorn
 
+from reedbed import __version__
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.hints import Hint
 from reedbed.roles.build import ended, running
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from reedbed.roles.app import Application
 
     Work = Callable[..., Awaitable[None]]
+
+log = structlog.get_logger()
 
 Role = Literal["serve", "web", "worker"]
 
@@ -67,7 +71,9 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
         for task in (live(runtime, role), watch(runtime)):
             stack.push_async_callback(ended, asyncio.create_task(task))
         _keep_what_is_loaded()
+        log.info("started", role=role, version=__version__)
         await _until_first_failure(tasks, stop)
+        log.info("stopping", role=role)
 
 
 def _bind(settings: Settings, port: int) -> socket.socket:

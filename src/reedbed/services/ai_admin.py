@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reedbed.domain.breaker import Breaker, shown_state
 from reedbed.domain.budget import Budget, Usage, day_start, month_start
 from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import EXTRACT, LEASE
+from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
 from reedbed.services.runtime import Runtime
 from reedbed.store import ai_state, summaries, summary_queue
@@ -42,7 +42,7 @@ async def ai_status(runtime: Runtime) -> AiStatus:
             paused=await ai_state.is_paused(tx),
             state=shown_state(breaker, ai.breaker, now),
             breaker=breaker,
-            queue=await summary_queue.sizes(tx, now, now - LEASE),
+            queue=await summary_queue.sizes(tx, now, now - ai.lease),
             failures=await summaries.count_failures(tx),
             today=await ai_state.since(tx, day_start(now)),
             month=await ai_state.since(tx, month_start(now)),

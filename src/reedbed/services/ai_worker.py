@@ -10,7 +10,7 @@ from reedbed.ai.model import Answer, Trouble
 from reedbed.domain.budget import Usage
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import EXTRACT, LEASE, MOST_ATTEMPTS, after_failure
+from reedbed.domain.summaries import EXTRACT, MOST_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services.ai_gate import Closed, Door, Permit, enter, find_door, settle
 from reedbed.services.ai_works import Told, Work, find_work
@@ -49,7 +49,7 @@ class Gone:
 async def next_task(runtime: Runtime) -> Task | Nap | Gone:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        at = await summary_queue.next_at(tx, LEASE)
+        at = await summary_queue.next_at(tx, runtime.ai.lease)
     if at is None or at > now:
         return Nap(now + MINUTE if at is None else at)
     async with runtime.db.write() as tx:
@@ -83,7 +83,7 @@ async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
     models = [EXTRACT]
     if isinstance(door, Door) and runtime.ai.model is not None:
         models.append(runtime.ai.model.name)
-    row = await summary_queue.claim(tx, models, runtime.name, now, now - LEASE)
+    row = await summary_queue.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
         return Nap(min(door.until, now + 5 * SECOND) if isinstance(door, Closed) else now + 5 * SECOND)
     work = await find_work(tx, runtime, row)

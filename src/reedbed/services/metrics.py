@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from reedbed import __version__
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.metrics import Gauge, exposition
-from reedbed.domain.summaries import LEASE
 from reedbed.domain.times import DAY, SECOND
 from reedbed.services.runtime import Runtime
 from reedbed.store import overview, status, summary_queue, users
@@ -47,7 +46,7 @@ def _of_the_process(runtime: Runtime) -> Sequence[Gauge]:
 async def _of_the_instance(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
     now = runtime.now()
     due, oldest = await overview.due(tx, now)
-    queue = await summary_queue.sizes(tx, now, now - LEASE)
+    queue = await summary_queue.sizes(tx, now, now - runtime.ai.lease)
     jobs = {(one.kind,): one.waiting + one.running for one in await overview.queues(tx)}
     return [
         Gauge(

@@ -46,7 +46,9 @@ async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) ->
         outcome = await runtime.fetcher.fetch(due.request())
         report = await _note(runtime, writer, check_of(runtime, due, started), outcome)
         span.note(status=report.status, new=report.new, changed=report.changed)
-    _meter(runtime.meters, outcome, report, perf_counter() - began)
+        took = perf_counter() - began
+        _tell(report, took)
+    _meter(runtime.meters, outcome, report, took)
     return report
 
 
@@ -85,6 +87,17 @@ async def _note(runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: 
             return await _read(runtime, writer, check, outcome)
         case Gone() | Throttled() | Failed():
             return _note_trouble(writer, check, outcome)
+
+
+def _tell(report: RefreshReport, seconds: float) -> None:
+    """Most checks bring nothing: only who asks for more than the ordinary log hears of them."""
+    said = {"status": report.status, "took_ms": round(seconds * 1000)}
+    if report.error is not None:
+        log.info("feed failed", **said, error=report.error)
+    elif report.new or report.changed:
+        log.info("feed checked", **said, new=report.new, changed=report.changed)
+    else:
+        log.debug("feed checked", **said)
 
 
 def _meter(meters: Meters, outcome: Outcome, report: RefreshReport, seconds: float) -> None:

@@ -14,6 +14,7 @@ from reedbed.domain.images import ImageMode
 from reedbed.domain.limits import Limits
 from reedbed.domain.mail_policy import MailPolicy
 from reedbed.domain.retention import Keeping
+from reedbed.domain.summaries import LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.events.bus import Bus
 from reedbed.events.limiter import Limiter
@@ -71,6 +72,8 @@ class AiPolicy:
     breaker: BreakerPolicy = field(default=BreakerPolicy())
     budget: Budget = field(default=Budget())
     price: Price = field(default=Price())
+    lease: Millis = LEASE
+    """How long a worker may write before another takes over."""
 
 
 @dataclass(frozen=True, slots=True)

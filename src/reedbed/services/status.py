@@ -6,7 +6,6 @@ from reedbed import __version__
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
 from reedbed.domain.health import Problem
-from reedbed.domain.summaries import LEASE
 from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
 from reedbed.store import ai_state, app_settings, status, summary_queue
@@ -62,7 +61,7 @@ async def current_status(runtime: Runtime, user: User) -> Status:
 async def queue_state(runtime: Runtime) -> QueueState:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        sizes = await summary_queue.sizes(tx, now, now - LEASE)
+        sizes = await summary_queue.sizes(tx, now, now - runtime.ai.lease)
         if runtime.ai.model is None:
             return QueueState(sizes.all)
         breaker = await ai_state.breaker_of(tx, runtime.ai.model.name)

@@ -290,7 +290,7 @@ async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
 
 
 async def ask(tx: Tx, feed_ids: Sequence[int], now: Instant) -> list[int]:
-    """Put enabled feeds before the schedule; which ones are due now. Others wait for a running Retry-After."""
+    """Put enabled feeds before the schedule; which are due now. Others wait for a running Retry-After."""
     rows = await tx.all(_ASK, {"ids": list(feed_ids), "now": now})
     return [feed_id for feed_id, due in rows if due <= now]
 
