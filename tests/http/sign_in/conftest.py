@@ -1,0 +1,54 @@
+"""A provider on loopback, and browsers at a server that knows it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reedbed.domain.identities import Provider
+from reedbed.domain.limits import Allowance, Limits
+from reedbed.ingest.exchange import Exchanger
+from reedbed.ingest.oidc import OidcClient
+from reedbed.roles.app import create_app
+from reedbed.services.runtime import AccountPolicy, SignInPolicy
+from tests.clients import Client, new_client
+from tests.crawling import Crawl
+from tests.http.sign_in.walk import Browse
+from tests.oidcprovider import OidcProvider
+
+PLENTY = Allowance(1_000, 1_000)
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[OidcProvider]:
+    async with OidcProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+async def browse(crawl: Crawl, provider: OidcProvider) -> AsyncIterator[Browse]:
+    """A new browser at a server that knows this provider."""
+    opened: list[Client] = []
+    exchanger = Exchanger([provider.url], user_agent="tests", timeout=5)
+    crawl.runtime = replace(
+        crawl.runtime,
+        limits=Limits(PLENTY, PLENTY, PLENTY, PLENTY),
+        sign_in=SignInPolicy({"oidc": provider.as_oidc()}, OidcClient(exchanger, crawl.clock)),
+    )
+
+    def browse(*others: Provider, registration: str = "closed", **changes: Any) -> Client:
+        known = crawl.runtime.sign_in.providers | {each.key: each for each in others}
+        crawl.runtime = replace(
+            crawl.runtime,
+            accounts=AccountPolicy(registration=registration),
+            sign_in=replace(crawl.runtime.sign_in, providers=known),
+            **changes,
+        )
+        opened.append(new_client(create_app(crawl.runtime)))
+        return opened[-1]
+
+    yield browse
+    for client in opened:
+        await client.aclose()
+    await exchanger.close()
