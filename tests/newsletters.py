@@ -1,44 +1,18 @@
-"""Twenty-odd newsletters, each with a trouble of its own, and how providers would hand them over."""
+"""Twenty-odd newsletters, each with a trouble of its own."""
 
-import hmac
-import json
-import time
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from email.message import EmailMessage
-from email.policy import SMTP
-from hashlib import sha256
-from typing import Any
 from urllib.parse import quote
 
-DATE = "Sat, 14 Nov 2026 08:30:00 +0100"
+from tests.sample_mail import Sample, built, head_of, one_part
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc00000030101"
     "00c9fe92ef0000000049454e44ae426082"
 )
 GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
 LOREM = "The reeds stand in the water and let the light through. "
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A mail, and what a reader should find of it."""
-
-    name: str
-    raw: bytes
-    sender: str
-    subject: str
-    says: str
-    """Stands in the entry's content."""
-    sender_name: str = ""
-    html: str = ""
-    text: str = ""
-    pictures: tuple[tuple[str, bytes], ...] = ()
-    message_id: str = ""
-    date: str = DATE
-    headers: tuple[tuple[str, str], ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def samples() -> list[Sample]:
@@ -53,51 +27,10 @@ def _sample(make: Callable[[], Sample]) -> Callable[[], Sample]:
     return make
 
 
-def _head(name: str, sender: str, subject: str, *more: str, date: str = DATE, message_id: bool = True) -> str:
-    lines = [f"From: {sender}", "To: <reader@in.example.net>", f"Subject: {subject}"]
-    if date:
-        lines.append(f"Date: {date}")
-    if message_id:
-        lines.append(f"Message-ID: <{name}@letters.example.org>")
-    return "\r\n".join([*lines, "MIME-Version: 1.0", *more])
-
-
-def _one(name: str, kind: str, body: bytes, *, encoding: str = "8bit", **told: Any) -> Sample:
-    """A mail of one part, written by hand so that nothing mends it on the way."""
-    sender, subject = told.pop("sender", f"{name}@letters.example.org"), told.pop("subject", f"About {name}")
-    head = _head(
-        name,
-        sender,
-        subject,
-        f"Content-Type: {kind}",
-        f"Content-Transfer-Encoding: {encoding}",
-        *told.pop("more", ()),
-    )
-    known = {"message_id": f"{name}@letters.example.org", **told}
-    return Sample(
-        name,
-        f"{head}\r\n\r\n".encode() + body,
-        known.pop("address", sender),
-        known.pop("title", subject),
-        **known,
-    )
-
-
-def _built(name: str, message: EmailMessage, **told: Any) -> Sample:
-    message["From"] = (
-        f"{told['sender_name']} <{told['sender']}>" if told.get("sender_name") else told["sender"]
-    )
-    message["To"], message["Subject"], message["Date"] = "reader@in.example.net", told["subject"], DATE
-    message["Message-ID"] = f"<{name}@letters.example.org>"
-    for key, value in told.get("headers", ()):
-        message[key] = value
-    return Sample(name, message.as_bytes(policy=SMTP), message_id=f"{name}@letters.example.org", **told)
-
-
 @_sample
 def plain() -> Sample:
     text = "Good morning.\n\nRead more at https://example.org/story?id=1&utm_source=letter.\nBye\n"
-    return _one(
+    return one_part(
         "plain",
         "text/plain; charset=us-ascii",
         text.encode(),
@@ -109,14 +42,16 @@ def plain() -> Sample:
 @_sample
 def eight_bit() -> Sample:
     text = "Grüße aus Zürich – heute ohne Umwege.\n"
-    return _one("eight-bit", "text/plain; charset=utf-8", text.encode(), text=text, says="Grüße aus Zürich –")
+    return one_part(
+        "eight-bit", "text/plain; charset=utf-8", text.encode(), text=text, says="Grüße aus Zürich –"
+    )
 
 
 @_sample
 def quoted_printable() -> Sample:
     html = "<html><body><h1>Café</h1><p>" + LOREM * 5 + "</p></body></html>\n"
     body = html.replace("é", "=C3=A9").replace("light through. ", "light through. =\r\n").encode()
-    return _one(
+    return one_part(
         "quoted-printable",
         "text/html; charset=utf-8",
         body,
@@ -132,7 +67,7 @@ def alternative() -> Sample:
     text, html = "The plain one.\n", "<p>The <b>rich</b> one.</p>\n"
     message.set_content(text)
     message.add_alternative(html, subtype="html")
-    return _built(
+    return built(
         "alternative",
         message,
         sender="alt@letters.example.org",
@@ -151,7 +86,7 @@ def inline_picture() -> Sample:
     message.set_content(text)
     message.add_alternative(html, subtype="html")
     message.get_payload()[1].add_related(PNG, "image", "png", cid="<dot@1>")
-    return _built(
+    return built(
         "inline-picture",
         message,
         sender="pics@letters.example.org",
@@ -176,7 +111,7 @@ def attachment_and_pictures() -> Sample:
     rich.add_related(PNG, "image", "png", cid="<a>")
     rich.add_related(GIF, "image", "gif", cid="<b>")
     message.add_attachment(b"%PDF-1.4 nothing", maintype="application", subtype="pdf", filename="paper.pdf")
-    return _built(
+    return built(
         "attachment",
         message,
         sender="papers@letters.example.org",
@@ -191,7 +126,7 @@ def attachment_and_pictures() -> Sample:
 @_sample
 def latin_1() -> Sample:
     html = "<p>Déjà vu à la télé</p>\n"
-    return _one(
+    return one_part(
         "latin-1",
         "text/html; charset=iso-8859-1",
         html.encode("latin-1"),
@@ -203,7 +138,7 @@ def latin_1() -> Sample:
 @_sample
 def windows_quotes() -> Sample:
     html = "<p>\u201cCurly\u201d \u2013 and said to be Latin</p>\n"
-    return _one(
+    return one_part(
         "curly",
         "text/html; charset=iso-8859-1",
         html.encode("cp1252"),
@@ -215,7 +150,7 @@ def windows_quotes() -> Sample:
 @_sample
 def said_to_be_ascii() -> Sample:
     text = "Ünïcödé, whatever the header says.\n"
-    return _one(
+    return one_part(
         "not-ascii", "text/plain; charset=us-ascii", text.encode(), text=text, says="Ünïcödé, whatever"
     )
 
@@ -223,14 +158,14 @@ def said_to_be_ascii() -> Sample:
 @_sample
 def unknown_charset() -> Sample:
     text = "Nobody knows this charset: żółw.\n"
-    return _one("no-charset", "text/plain; charset=x-nobody-knows", text.encode(), text=text, says="żółw")
+    return one_part("no-charset", "text/plain; charset=x-nobody-knows", text.encode(), text=text, says="żółw")
 
 
 @_sample
 def japanese() -> Sample:
     html = "<p>今週のニュースをお届けします。葦の原から。</p>\n"
     body = b64encode(html.encode("shift_jis"))
-    return _one(
+    return one_part(
         "japanese", 'text/html; charset="Shift_JIS"', body, encoding="base64", html=html, says="葦の原から"
     )
 
@@ -240,7 +175,7 @@ def russian() -> Sample:
     text = "Новости недели: камыш шумит.\n"
     body = "".join(f"={byte:02X}" for byte in text.strip().encode("koi8-r")).encode()
     lines = b"=\r\n".join(body[at : at + 60] for at in range(0, len(body), 60)) + b"\r\n"
-    return _one(
+    return one_part(
         "russian",
         "text/plain; charset=koi8-r",
         lines,
@@ -253,14 +188,14 @@ def russian() -> Sample:
 @_sample
 def chinese() -> Sample:
     html = "<p>芦苇荡里的一周新闻。</p>\n"
-    return _one("chinese", "text/html; charset=gb2312", html.encode("gb2312"), html=html, says="芦苇荡")
+    return one_part("chinese", "text/html; charset=gb2312", html.encode("gb2312"), html=html, says="芦苇荡")
 
 
 @_sample
 def huge() -> Sample:
     paragraphs = "".join(f"<p>{number}. {LOREM}</p>\n" for number in range(4_000))
     html = f"<div>{paragraphs}</div>\n"
-    return _one("huge", "text/html; charset=utf-8", html.encode(), html=html, says="<p>3999. The reeds")
+    return one_part("huge", "text/html; charset=utf-8", html.encode(), html=html, says="<p>3999. The reeds")
 
 
 @_sample
@@ -275,7 +210,7 @@ def confirmation() -> Sample:
     )
     message.set_content(text)
     message.add_alternative(html, subtype="html")
-    return _built(
+    return built(
         "confirmation",
         message,
         sender="hello@lists.example.org",
@@ -297,7 +232,7 @@ def encoded_headers() -> Sample:
         + "?=\r\n =?utf-8?Q?Sch=C3=B6nes_f=C3=BCr_alle?="
     )
     sender = "=?iso-8859-1?Q?Z=F6e_=22Z=22_M=FCller?= <Zoe.Mueller@Letters.Example.ORG>"
-    return _one(
+    return one_part(
         "headers",
         "text/plain; charset=utf-8",
         text.encode(),
@@ -314,7 +249,7 @@ def encoded_headers() -> Sample:
 @_sample
 def without_message_id() -> Sample:
     text = "Nobody gave this one a name.\n"
-    head = _head(
+    head = head_of(
         "",
         "nameless@letters.example.org",
         "Nameless",
@@ -334,7 +269,7 @@ def without_message_id() -> Sample:
 @_sample
 def broken_date() -> Sample:
     text = "When was that?\n"
-    head = _head(
+    head = head_of(
         "broken-date", "when@letters.example.org", "When", "Content-Type: text/plain", date="sometime soon"
     )
     return Sample(
@@ -361,7 +296,7 @@ def tracked() -> Sample:
         '<img src="https://track.letters.example.org/open.gif?id=7" width="1" height="1">'
         "</td></tr></table></td></tr></table>\n"
     )
-    return _one(
+    return one_part(
         "tracked",
         "text/html; charset=utf-8",
         html.encode(),
@@ -374,7 +309,7 @@ def tracked() -> Sample:
 @_sample
 def broken_off() -> Sample:
     html = "<p>The boundary never closes</p>\n"
-    head = _head(
+    head = head_of(
         "broken-off", "torn@letters.example.org", "Torn", 'Content-Type: multipart/alternative; boundary="b1"'
     )
     body = (
@@ -404,7 +339,7 @@ def leaving() -> Sample:
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
     )
     more = [f"{name}: {value}" for name, value in headers]
-    return _one(
+    return one_part(
         "leaving",
         "text/plain; charset=utf-8",
         text.encode(),
@@ -422,7 +357,7 @@ def nested() -> Sample:
     for level in range(6):
         head = f'Content-Type: multipart/mixed; boundary="n{level}"'
         inner = f"{head}\r\n\r\n--n{level}\r\n{inner}\r\n--n{level}--\r\n"
-    head = _head("nested", "deep@letters.example.org", "Deep")
+    head = head_of("nested", "deep@letters.example.org", "Deep")
     return Sample(
         "nested",
         f"{head}\r\n{inner}".encode(),
@@ -432,69 +367,3 @@ def nested() -> Sample:
         html=html,
         message_id="nested@letters.example.org",
     )
-
-
-def as_postmark(sample: Sample, to: str) -> dict[str, Any]:
-    """What Postmark posts for this mail, without the raw one."""
-    headers = [*sample.headers]
-    if sample.message_id:
-        headers.append(("Message-ID", f"<{sample.message_id}>"))
-    return {
-        "From": sample.sender,
-        "FromFull": {"Email": sample.sender, "Name": sample.sender_name},
-        "OriginalRecipient": to,
-        "Subject": sample.subject,
-        "MessageID": f"guid-{sample.name}",
-        "Date": sample.date,
-        "HtmlBody": sample.html,
-        "TextBody": sample.text,
-        "Headers": [
-            {"Name": "Received-SPF", "Value": "Pass (sender SPF authorized)"},
-            *({"Name": name, "Value": value} for name, value in headers),
-        ],
-        "Attachments": [
-            {
-                "Name": f"{cid}.png",
-                "Content": b64encode(data).decode(),
-                "ContentType": "image/png",
-                "ContentID": cid,
-            }
-            for cid, data in sample.pictures
-        ],
-    }
-
-
-def signed_by_mailgun(key: str, name: str, *, at: float | None = None) -> dict[str, str]:
-    stamp, token = str(int(at if at is not None else time.time())), f"token-of-{name}-".ljust(50, "x")
-    signature = hmac.new(key.encode(), f"{stamp}{token}".encode(), sha256).hexdigest()
-    return {"timestamp": stamp, "token": token, "signature": signature}
-
-
-def as_mailgun(sample: Sample, to: str, key: str) -> tuple[dict[str, str], dict[str, tuple[str, bytes, str]]]:
-    """The form and the files that Mailgun posts for this mail."""
-    sender = (
-        f'"{sample.sender_name}" <{sample.sender}>'.replace('"Z"', '\\"Z\\"')
-        if sample.sender_name
-        else sample.sender
-    )
-    fields = {
-        **signed_by_mailgun(key, sample.name),
-        "recipient": to,
-        "from": sender,
-        "subject": sample.subject,
-        "body-plain": sample.text,
-        "body-html": sample.html,
-        "Date": sample.date,
-        "message-headers": json.dumps([list(pair) for pair in sample.headers]),
-        "X-Mailgun-Spf": "Pass",
-    }
-    if sample.message_id:
-        fields["Message-Id"] = f"<{sample.message_id}>"
-    files = {
-        f"attachment-{number}": (f"{cid}.png", data, "image/png")
-        for number, (cid, data) in enumerate(sample.pictures, 1)
-    }
-    if files:
-        cids = {f"<{cid}>": f"attachment-{number}" for number, (cid, _) in enumerate(sample.pictures, 1)}
-        fields["content-id-map"] = json.dumps(cids)
-    return fields, files

@@ -42,8 +42,9 @@ from reedbed.services.subscriptions import Change, change_subscription, refresh_
 from reedbed.store import newsletters, removed, subscriptions
 from tests.crawling import Crawl, crawl_on
 from tests.mailserver import make_certificate
-from tests.newsletters import PNG, Sample, samples
+from tests.newsletters import PNG, samples
 from tests.postbox import open_postbox, work_off
+from tests.sample_mail import Sample
 from tests.servers import free_port
 
 DOMAIN = "in.example.net"

@@ -1,0 +1,57 @@
+"""A reader with an address behind every door that takes mail."""
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.mail_policy import MailDoor, MailPolicy
+from reedbed.ingest.mail import imap
+from reedbed.roles.app import create_app
+from reedbed.services.mail_desk import open_door
+from reedbed.services.newsletter_addresses import add_address, written
+from tests.amazon import TOPIC, Amazon
+from tests.clients import new_client
+from tests.conftest import enter
+from tests.crawling import Crawl
+from tests.http.inbound.world import DOMAIN, MAILGUN_KEY, TOKEN, World
+from tests.mailserver import ImapServer, imap_server
+from tests.servers import free_port
+
+
+@pytest.fixture(scope="session")
+def imap_service(running_servers: ExitStack) -> ImapServer:
+    return enter(running_servers, imap_server)
+
+
+@pytest.fixture(scope="session")
+def amazon(tmp_path_factory: pytest.TempPathFactory) -> Amazon:
+    return Amazon.create(tmp_path_factory.mktemp("amazon"))
+
+
+@pytest.fixture
+async def world(
+    crawl: Crawl, imap_service: ImapServer, amazon: Amazon, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[World]:
+    monkeypatch.setenv("SSL_CERT_FILE", str(imap_service.certificate))
+    imap._tls.cache_clear()
+    policy = MailPolicy(
+        domain=DOMAIN,
+        webhook_token=TOKEN,
+        mailgun_key=MAILGUN_KEY,
+        ses_topics=(TOPIC,),
+        authserv_id="mx.example.net",
+    )
+    async with amazon.serving() as fetcher:
+        crawl.runtime = replace(crawl.runtime, mail=policy, fetcher=fetcher)
+        user_id = await crawl.person()
+        address = await add_address(crawl.runtime, user_id, "Letters")
+        door = MailDoor("127.0.0.1", free_port(), per_minute=1_000)
+        server = await open_door(crawl.runtime, door)
+        async with new_client(create_app(crawl.runtime)) as client:
+            yield World(
+                crawl, client, user_id, written(crawl.runtime, address), door.port, imap_service, amazon
+            )
+        server.close()
+    imap._tls.cache_clear()
