@@ -1,0 +1,220 @@
+"""Newsletters at the desk: who is let in, and what becomes of a mail."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.mail_policy import MailPolicy
+from reedbed.domain.retention import removed_key
+from reedbed.domain.rules import Condition, Field, Operator, read_action
+from reedbed.services.mailboxes import MailboxWish, add_mailbox
+from reedbed.services.newsletter_addresses import add_address, revoke_address, written
+from reedbed.services.newsletter_senders import block_address, block_sender, follow_again, unblock_sender
+from reedbed.services.newsletters import Delivery, Received, Refused, receive
+from reedbed.services.opml import export_opml
+from reedbed.services.rules import RuleDraft, create_rule
+from reedbed.services.subscriptions import Change, change_subscription, refresh_all
+from reedbed.store import newsletters, removed
+from tests.crawling import Crawl
+from tests.newsletters import PNG
+from tests.services.newsletters.letters import DOMAIN, PLAIN, SAMPLES, address_of, following, sent, the_sender
+
+
+async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(crawl: Crawl) -> None:
+    runtime, mine, theirs = crawl.runtime, await crawl.person(), await crawl.person()
+    to = await address_of(runtime, mine), await address_of(runtime, theirs)
+    outcome = await receive(runtime, Delivery("smtp", to), PLAIN.raw)
+
+    assert outcome == Received(new=2)
+    rows = await crawl.rows("SELECT url, owner_id, kind FROM feeds ORDER BY owner_id")
+    assert [tuple(row) for row in rows] == [
+        ("mailto:plain@letters.example.org", owner, "mail") for owner in (mine, theirs)
+    ]
+    assert await crawl.check(at_least=10**10) == []
+    assert await refresh_all(runtime, mine) == 0
+    (followed,) = await following(runtime, mine)
+    assert (followed.unread, followed.feed.state.status) == (1, "success")
+    assert [hint.topic for hint in crawl.heard("new_entry")] == ["new_entry"] * 2
+
+
+async def test_a_newsletter_is_not_exported_to_other_readers(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    assert b"mailto:" not in await export_opml(crawl.runtime, mine)
+
+
+async def test_its_title_can_be_changed_with_the_address_the_form_sends_back(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    (followed,) = await following(crawl.runtime, mine)
+    change = Change(title="My letter", url=followed.url)
+    assert (await change_subscription(crawl.runtime, mine, followed.id, change)).title == "My letter"
+
+
+async def test_rules_are_asked_before_anybody_sees_a_mail(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    heron = Condition(Field.TITLE, Operator.CONTAINS, "plain")
+    await create_rule(
+        crawl.runtime, mine, RuleDraft("Quiet", conditions=[heron], actions=[read_action("mute")])
+    )
+    await sent(crawl.runtime, mine, PLAIN)
+    (followed,) = await following(crawl.runtime, mine)
+    assert followed.unread == 0
+
+
+async def test_a_mail_in_flight_twice_at_once_is_stored_once(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    outcomes = await asyncio.gather(*(sent(crawl.runtime, mine, PLAIN) for _ in range(4)))
+    assert sorted(outcome.new for outcome in outcomes if isinstance(outcome, Received)) == [0, 0, 0, 1]
+    assert await crawl.column("SELECT count(*) FROM entries") == [1]
+    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [1]
+
+
+async def test_many_mails_of_one_sender_at_once_are_all_stored_whole(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    raws = [PLAIN.raw.replace(b"<plain@", f"<plain{number}@".encode()) for number in range(8)]
+    await asyncio.gather(*(sent(crawl.runtime, mine, raw) for raw in raws))
+    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [8]
+    (followed,) = await following(crawl.runtime, mine)
+    assert followed.unread == 8
+
+
+async def test_a_blocked_sender_is_refused_until_unblocked(crawl: Crawl) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, PLAIN)
+    sender = await the_sender(runtime, mine)
+    await block_sender(runtime, mine, sender.id)
+    again = PLAIN.raw.replace(b"<plain@", b"<plain2@")
+
+    refusal = await sent(runtime, mine, again)
+    assert isinstance(refusal, Refused) and refusal.why == "blocked"
+    assert (await the_sender(runtime, mine)).refused == 1
+    await unblock_sender(runtime, mine, sender.id)
+    assert await sent(runtime, mine, again) == Received(new=1)
+
+
+async def test_a_sender_can_be_blocked_before_its_first_mail(crawl: Crawl) -> None:
+    mine = await crawl.person()
+    await block_address(crawl.runtime, mine, "Plain@Letters.example.org")
+    assert isinstance(await sent(crawl.runtime, mine, PLAIN), Refused)
+    assert await following(crawl.runtime, mine) == []
+
+
+async def test_nobody_touches_the_senders_of_others(crawl: Crawl) -> None:
+    mine, other = await crawl.person(), await crawl.person()
+    await sent(crawl.runtime, mine, PLAIN)
+    sender = await the_sender(crawl.runtime, mine)
+    for act in (block_sender, unblock_sender, follow_again):
+        with pytest.raises(NotFound):
+            await act(crawl.runtime, other, sender.id)
+
+
+async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    await sent(runtime, mine, SAMPLES["inline-picture"])
+    (digest,) = await crawl.column("SELECT hash FROM blobs")
+    async with runtime.db.read() as tx:
+        assert await newsletters.image(tx, mine, digest) == ("image/png", PNG)
+        assert await newsletters.image(tx, other, digest) is None
+
+    await crawl.change("DELETE FROM entries")
+    async with runtime.db.write() as tx:
+        assert await newsletters.sweep_images(tx, runtime.now() + 1) == 1
+
+
+async def test_a_confirmation_waits_in_front_for_its_reader(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    await sent(runtime, mine, SAMPLES["confirmation"])
+    async with runtime.db.read() as tx:
+        (waiting,) = await newsletters.waiting(tx, mine, 0)
+        assert await newsletters.waiting(tx, other, 0) == []
+    assert (waiting.url, waiting.label) == (
+        "https://lists.example.org/confirm/8f3a91",
+        "Yes, confirm my subscription",
+    )
+    assert waiting.sender == "The List"
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "unreadable"),
+        (b"\x00" * 1_000, "unreadable"),
+        (b"Subject: nobody\r\n\r\nx", "unreadable"),
+        (b"From: x\r\n\r\nno address", "unreadable"),
+        (b"From: a@example.org\r\nX-Spam-Flag: YES\r\n\r\nbuy", "spam"),
+        (b"From: a@example.org\r\n\r\n" + b"x" * 600_000, "large"),
+        (b"From: a@example.org\r\n" + b"X-Y: z\r\n" * 60_000 + b"\r\n\r\n", "unreadable"),
+    ],
+    ids=["nothing", "zeros", "no sender", "bad sender", "spam", "large", "headers"],
+)
+async def test_what_is_no_mail_is_refused_and_leaves_nothing(crawl: Crawl, raw: bytes, why: str) -> None:
+    mine = await crawl.person()
+    outcome = await sent(crawl.runtime, mine, raw)
+    assert isinstance(outcome, Refused) and outcome.why == why
+    for table in ("feeds", "entries", "mail_senders"):
+        assert await crawl.column(f"SELECT count(*) FROM {table}") == [0]
+
+
+async def test_addresses_are_random_named_several_and_revocable(crawl: Crawl) -> None:
+    runtime, mine, other = crawl.runtime, await crawl.person(), await crawl.person()
+    first, second = await add_address(runtime, mine, " News "), await add_address(runtime, mine, "Shops")
+    assert first.name == "News"
+    assert first.local != second.local and len(first.local) == 16
+    with pytest.raises(NotFound):
+        await revoke_address(runtime, other, first.id)
+    await revoke_address(runtime, mine, first.id)
+    gone = await receive(runtime, Delivery("smtp", (written(runtime, first),)), PLAIN.raw)
+    assert isinstance(gone, Refused) and gone.why == "unknown"
+    tagged = written(runtime, second).upper().replace("@", "+shop@")
+    assert await receive(runtime, Delivery("smtp", (tagged,)), PLAIN.raw) == Received(new=1)
+
+
+async def test_without_a_domain_an_address_says_why_there_is_none(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy())
+    with pytest.raises(Conflict, match="REEDBED_MAIL_DOMAIN"):
+        await add_address(runtime, await crawl.person(), "News")
+
+
+async def test_a_mailbox_in_a_private_network_is_out_of_reach(crawl: Crawl) -> None:
+    wish = MailboxWish("10.1.2.3", "reader", "secret")
+    with pytest.raises(Invalid, match="private network"):
+        await add_mailbox(crawl.runtime, await crawl.person(), wish)
+
+
+async def test_what_retention_removed_does_not_come_back(crawl: Crawl) -> None:
+    runtime, mine = crawl.runtime, await crawl.person()
+    await sent(runtime, mine, PLAIN)
+    (feed_id,) = await crawl.column("SELECT feed_id FROM entries")
+    async with runtime.db.write() as tx:
+        await removed.remember(tx, [(feed_id, removed_key("guid", PLAIN.message_id))])
+    await crawl.change("DELETE FROM entries")
+    assert await sent(runtime, mine, PLAIN) == Received(known=1)
+
+
+async def test_bombs_are_refused_in_bounded_time(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN))
+    mine = await crawl.person()
+    head = b"From: a@example.org\r\nContent-Type: multipart/mixed; boundary=x0\r\n\r\n"
+    deep = b"".join(
+        b"--x%d\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n" % (level, level + 1)
+        for level in range(500)
+    )
+    wide = b"--x0\r\n\r\nhi\r\n" * 50_000
+    for bomb in (deep, wide):
+        async with asyncio.timeout(20):
+            outcome = await sent(runtime, mine, head + bomb)
+        assert isinstance(outcome, Refused) and outcome.why == "unreadable"
+
+
+async def test_a_large_mail_is_read_in_a_process_of_its_own(crawl: Crawl) -> None:
+    runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN))
+    mine = await crawl.person()
+    raw = SAMPLES["attachment"].raw
+    padding = b"X-Padding: " + b"x" * 900 + b"\r\n"
+    large = raw + b"\r\n" + padding * 3_600
+    assert len(large) > 3_000_000
+    assert await sent(runtime, mine, large) == Received(new=1)
+    assert await crawl.column("SELECT count(*) FROM mail_images") == [2]
