@@ -20,7 +20,7 @@ PICK = st.integers(0, 1_000)
 
 
 class ReadingWorld(RuleBasedStateMachine):
-    """Two users, three feeds, a folder within a folder each. All is done twice: in the store and in the model."""
+    """Two users, three feeds, a folder within a folder each; every act is done in the store and the model."""
 
     library: Library
     run_in: asyncio.AbstractEventLoop
