@@ -138,6 +138,8 @@ async def test_what_is_no_library_is_refused_in_words(signed_in: SignIn, crawl: 
     refused = await reader.post("/api/v1/import", content=b"Dear reader")
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.json()["error"]["message"]
+    unreadable = await reader.post("/api/v1/import/miniflux", json={"url": "http://[", "token": "t"})
+    assert unreadable.status_code == 400
     wrong = await reader.post("/api/v1/import/miniflux", json={"url": "ftp://x", "token": "t"})
     assert (wrong.status_code, wrong.json()["error"]["details"]) == (400, {"field": "url"})
     assert await crawl.column("SELECT kind FROM jobs") == []

@@ -189,3 +189,4 @@ def _assert_said(state: FetchState) -> None:
     assert state.last_error
     assert state.last_error[0].isupper()
     assert "Traceback" not in state.last_error and "Error" not in state.last_error
+    assert "error in Reedbed" not in state.last_error

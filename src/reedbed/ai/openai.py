@@ -127,7 +127,7 @@ def _count(said: Any, name: str) -> int:
 
 
 def _rest(seconds: str) -> Millis | None:
-    return int(seconds) * SECOND if seconds.isdigit() and len(seconds) < 6 else None
+    return int(seconds) * SECOND if seconds.isdecimal() and len(seconds) < 6 else None
 
 
 def _refuses_schema(body: bytes) -> bool:

@@ -181,4 +181,7 @@ def _selection(body: MarkBody) -> Selection:
 
 
 def _instant(moment: datetime | None) -> Instant | None:
-    return None if moment is None else from_datetime(moment)
+    try:
+        return None if moment is None else from_datetime(moment)
+    except ValueError:
+        raise Invalid("A moment must lie between the years 1 and 9999.") from None

@@ -23,9 +23,16 @@ LATEST: Instant = 253_402_300_799_999
 
 
 def from_datetime(moment: datetime) -> Instant:
-    """A datetime without a zone is taken as UTC."""
+    """Without a zone it is taken as UTC. Raises ValueError where the offset leads out of the calendar."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int(aware.timestamp() * 1000)
+    found = int(aware.timestamp() * 1000)
+    if not is_sayable(found):
+        raise ValueError("outside the years 1 to 9999")
+    return found
+
+
+def is_sayable(moment: Instant) -> bool:
+    return EARLIEST <= moment <= LATEST
 
 
 def to_datetime(moment: Instant) -> datetime:

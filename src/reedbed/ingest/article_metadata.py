@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from lxml import etree, html
 
-from reedbed.domain.times import EARLIEST, LATEST, Instant, from_datetime
+from reedbed.domain.times import Instant, from_datetime
 from reedbed.ingest.clean.urls import web_address
 from reedbed.ingest.language import declared_language
 
@@ -166,10 +166,9 @@ def _published(tree: html.HtmlElement, named: dict[str, str], linked: dict[str, 
 def _moment(text: str) -> Instant | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            moment = from_datetime(read(text.strip()[:40]))
+            return from_datetime(read(text.strip()[:40]))
         except (ValueError, TypeError, OverflowError, IndexError):
             continue
-        return moment if EARLIEST <= moment <= LATEST else None
     return None
 
 

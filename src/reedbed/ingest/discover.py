@@ -11,7 +11,7 @@ from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, Outcome
 from reedbed.ingest.fetch import ACCEPT_FEED, Fetcher
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.page_links import decode_page, read_links
-from reedbed.ingest.parse import parse_feed
+from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.typed_address import typed_addresses
 
 _TOTAL_SECONDS = 60.0
@@ -142,9 +142,7 @@ def _may_heal(outcome: Outcome) -> bool:
 async def _as_feed(outcome: Fetched, address: str) -> Candidate | None:
     if not looks_like_feed(outcome.body):
         return None
-    parsed = await asyncio.to_thread(
-        parse_feed, outcome.body, content_type=outcome.content_type, url=outcome.url
-    )
+    parsed = await parse_safely(outcome.body, content_type=outcome.content_type, url=outcome.url)
     if not isinstance(parsed, ParsedFeed):
         return None
     return Candidate(address, parsed.title, parsed.format, "direct")

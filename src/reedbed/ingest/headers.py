@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import Protocol, TypeGuard
 
 from reedbed.domain.fetching import CacheHints
-from reedbed.domain.times import DAY, SECOND, Instant, from_datetime
+from reedbed.domain.times import DAY, SECOND, Instant, from_datetime, is_sayable
 from reedbed.ingest.target import Target, parse_target
 
 MAX_RETRY_AFTER = 30 * DAY
@@ -75,7 +75,11 @@ def _expires(value: str, date: str | None, now: Instant) -> Instant | None:
     """On our clock: what counts is how long after its own `Date` the server lets the answer live."""
     moment = http_date(value)
     sent = http_date(date)
-    return moment if moment is None or sent is None else now + (moment - sent)
+    if moment is None or sent is None:
+        return moment
+    # A life of eight thousand years from now ends in a year that nobody can write.
+    ends = now + (moment - sent)
+    return ends if is_sayable(ends) else None
 
 
 def links(headers: Headers, base: str) -> tuple[tuple[str, str], ...]:

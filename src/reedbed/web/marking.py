@@ -125,7 +125,7 @@ def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Sele
         folder_id=_id(fields, "folder_id"),
         tag=fields.get("tag") or None,
         up_to=_id(fields, "up_to"),
-        older_than=runtime.now() - int(days) * DAY if days.isdigit() and len(days) < 5 else None,
+        older_than=runtime.now() - int(days) * DAY if days.isdecimal() and len(days) < 5 else None,
         above=_id(fields, "above"),
         below=_id(fields, "below"),
     )

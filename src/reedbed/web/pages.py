@@ -71,10 +71,9 @@ def see_other(request: Request, address: str, *, toast: Toast | None = None) -> 
 
 def own_address(address: str, otherwise: str = "/") -> str:
     """Only a path of ours: a form may not send people elsewhere."""
-    parts = urlsplit(address)
-    if parts.scheme or parts.netloc or not address.startswith("/") or address.startswith(("//", "/\\")):
-        return otherwise
-    return address if address.isprintable() and "\\" not in address else otherwise
+    is_path = address.startswith("/") and not address.startswith("//")
+    # Browsers read a backslash as a slash and pass over tabs and line ends.
+    return address if is_path and address.isprintable() and "\\" not in address else otherwise
 
 
 def look_of(request: Request) -> Look:
@@ -126,7 +125,10 @@ def _banner(problems: Sequence[Problem]) -> Banner | None:
 def _here(request: Request) -> str:
     """What the address bar shows; htmx tells it when only a part was asked for."""
     current = request.headers.get("hx-current-url") if is_htmx(request) else None
-    parts = urlsplit(current) if current else request.url
+    try:
+        parts = urlsplit(current) if current else request.url
+    except ValueError:
+        parts = request.url
     return own_address(f"{parts.path}?{parts.query}" if parts.query else parts.path)
 
 

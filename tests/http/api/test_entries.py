@@ -188,6 +188,13 @@ async def test_ids_and_tags_are_marked_read_and_unread(desk: Desk) -> None:
     assert await desk.unread() == 0
 
 
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+async def test_a_moment_outside_the_calendar_is_refused(desk: Desk, moment: str) -> None:
+    marked = await desk.client.post("/api/v1/entries/mark-read", json={"all": True, "older_than": moment})
+    listed = await desk.client.get("/api/v1/entries", params={"since": moment})
+    assert (marked.status_code, listed.status_code) == (400, 400)
+
+
 async def test_what_is_older_than_a_moment_is_marked_read(desk: Desk) -> None:
     feed, _ = await desk.feed_with(0)
     old = await desk.library.entry(feed, sort_at=1_000_000)

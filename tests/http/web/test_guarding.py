@@ -72,11 +72,18 @@ async def test_a_stranger_is_led_to_the_login_and_back(client: Client) -> None:
 
 
 async def test_a_plain_form_never_leads_to_another_site(reader: Client) -> None:
-    for number, elsewhere in enumerate(
-        ("https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x")
-    ):
+    elsewheres = ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x"]
+    elsewheres += ["/\t/evil.example", "/\n/evil.example", "http://[", "//["]
+    for number, elsewhere in enumerate(elsewheres):
         made = await reader.post("/folders", data={"name": f"F{number}", "next": elsewhere})
         assert made.headers["location"] == "/"
+
+
+@pytest.mark.parametrize("shown", ["http://[", "//]", "javascript:x", "\xff"])
+async def test_whatever_the_browser_says_it_shows_a_part_is_given(reader: Client, shown: str) -> None:
+    headers = HTMX | {"HX-Current-URL": shown.encode("latin-1")}
+    for path in ("/all", "/nowhere"):
+        assert (await reader.get(path, headers=headers)).status_code < 500
 
 
 async def test_only_operators_see_how_the_server_runs(

@@ -47,6 +47,12 @@ async def test_people_are_not_shown_what_a_validator_says(reader: Client) -> Non
     assert "Go back and try again" in answer.text and "boolean" not in answer.text
 
 
+@pytest.mark.parametrize("days", ["²", "٣", "x", "99999"])
+async def test_odd_days_mark_or_are_passed_over(reader: Client, days: str) -> None:
+    answer = await reader.post("/mark-read", data={"view": "all", "older_than": days}, headers=FORM)
+    assert answer.status_code in (303, 400)
+
+
 async def test_tags_typed_with_commas_are_several(reader: Client, crawl, site) -> None:
     site.publish("Hello", key="a")
     await crawl.follow(site.feed_url(), user_id=reader.user_id)

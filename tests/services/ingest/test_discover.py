@@ -9,6 +9,7 @@ from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
 from tests.misbehaving import MisbehavingServer
 
+from .conftest import LOOPBACK_ALLOWED
 from .pages import ATOM, JSON_FEED, RSS, Pages
 
 
@@ -32,6 +33,14 @@ async def test_an_address_that_is_a_feed_is_the_only_candidate(
     found = await _discover(fetcher, site.url("/x"))
     assert found == Discovery((Candidate(site.url("/x"), title, kind, "direct"),))
     assert site.asked == ["/x"]
+
+
+async def test_a_large_feed_that_is_damaged_is_found(site: Pages) -> None:
+    site.pages["/x"] = RSS.replace(b"<item>", b"<x>a & b</x>" * 90_000 + b"<item>")
+    fetcher = Fetcher(LOOPBACK_ALLOWED)
+    found = await _discover(fetcher, site.url("/x"))
+    await fetcher.close()
+    assert [candidate.title for candidate in found.candidates] == ["Reeds"]
 
 
 async def test_a_missing_scheme_is_tried_safely_first(site: Pages, fetcher: Fetcher) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -23,3 +24,9 @@ def test_the_edges_of_time() -> None:
     assert rfc3339(EARLIEST) == "0001-01-01T00:00:00Z"
     assert rfc3339(LATEST) == "9999-12-31T23:59:59.999Z"
     assert rfc3339(-1) == "1969-12-31T23:59:59.999Z"
+
+
+@pytest.mark.parametrize("written", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+00:01"])
+def test_no_offset_leads_out_of_the_years_there_are(written: str) -> None:
+    with pytest.raises(ValueError, match="9999"):
+        from_datetime(datetime.fromisoformat(written))

@@ -1,7 +1,7 @@
 import pytest
 from multidict import CIMultiDict
 
-from reedbed.domain.times import DAY, SECOND
+from reedbed.domain.times import DAY, SECOND, rfc3339
 from reedbed.ingest.headers import (
     MAX_RETRY_AFTER,
     basic_auth,
@@ -39,7 +39,10 @@ def test_retry_after_is_a_moment_ahead_or_nothing(value: str, moment: int | None
     assert retry_moment(value, NOW) == moment
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "never", "Thu, 01 Foo 1970", "\udcff\udcfe", "1" * 5000])
+@pytest.mark.parametrize(
+    "value",
+    ["0", "-1", "never", "Thu, 01 Foo 1970", "\udcff\udcfe", "1" * 5000, "Fri, 31 Dec 9999 23:59:59 -1200"],
+)
 def test_a_malformed_expires_is_none(value: str) -> None:
     assert cache_hints(CIMultiDict({"Expires": value}), NOW).expires is None
 
@@ -51,6 +54,15 @@ def test_expires_counts_from_the_servers_own_clock() -> None:
     assert cache_hints(fields, NOW).expires == NOW + DAY
     del fields["Date"]
     assert cache_hints(fields, NOW).expires == 1_325_462_400_000
+
+
+@pytest.mark.parametrize(("sent", "ends"), [("0001", "9999"), ("9999", "0001")])
+def test_expires_lies_within_the_years_there_are(sent: str, ends: str) -> None:
+    fields = CIMultiDict(
+        {"Date": f"Mon, 01 Jan {sent} 00:00:00 GMT", "Expires": f"Mon, 01 Jan {ends} 00:00:00 GMT"}
+    )
+    moment = cache_hints(fields, NOW).expires
+    assert moment is None or rfc3339(moment)
 
 
 def test_several_cache_control_fields_are_one() -> None:

@@ -17,6 +17,8 @@ QUADRATIC = (
 DEEP = "<rss><channel>" + "<a>" * 100_000 + "</a>" * 100_000 + "</channel></rss>"
 WIDE = "<rss " + " ".join(f'a{n}=">"' for n in range(50_000)) + f">{rss('<title>One</title>')[40:]}"
 CROWDED = "<rss><channel>" + "<a/>" * 400_000 + "</channel></rss>"
+AMPERSANDS = "<rss><channel>" + "&" * 9_000_000
+UNFINISHED = rss("<title>One</title>") + "<!--" + "-" * 9_000_000
 TANGLED = (
     "<rss><channel><title>T</title><item><title>One</title><description><p>a<p>b<li>c</description></item>"
     + ("<item><title>Two</title></item></channel></rss>")
@@ -31,6 +33,8 @@ TANGLED = (
         (DEEP, "nested too deeply"),
         (WIDE, "too many attributes"),
         (CROWDED, "too many elements"),
+        (AMPERSANDS, "too large to mend"),
+        (UNFINISHED, "too large to mend"),
     ],
 )
 def test_documents_made_to_hurt_are_refused_at_once(document: str, reason: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import orjson
 
@@ -20,6 +20,7 @@ from reedbed.domain.libraries import (
 from reedbed.domain.times import from_datetime
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.libraries.values import listed, mapping, text
+from reedbed.ingest.target import Target, parse_target
 
 AT_ONCE = 200
 MOST_STARRED = 10_000
@@ -99,8 +100,7 @@ class _Asking:
 
 
 def _base(address: str) -> str:
-    parts = urlsplit(address.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not isinstance(parse_target(address.strip()), Target):
         raise Invalid("The address must start with http:// or https://", field="url")
     return address.strip().rstrip("/").removesuffix("/v1")
 

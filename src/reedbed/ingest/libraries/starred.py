@@ -19,7 +19,7 @@ from reedbed.domain.libraries import (
     ForeignFeed,
     Library,
 )
-from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.times import LATEST, SECOND, Instant
 from reedbed.ingest.libraries.values import listed, mapping, text
 
 _NOT_STARRED = "This JSON file holds no list of starred entries."
@@ -108,6 +108,6 @@ def _feeds(kept: Iterable[ForeignEntry]) -> tuple[ForeignFeed, ...]:
 
 
 def _moment(value: Any) -> Instant | None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 10**15:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LATEST:
         return None
     return value * SECOND if value < _IN_SECONDS else value

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from reedbed.domain.times import LATEST, Instant, from_datetime
+from reedbed.domain.times import Instant, from_datetime
 from reedbed.ingest.parse.limits import MAX_DATE
 
 # `Sat, 07 Sep 2002 00:00:01 GMT` and its many relatives: no weekday, no seconds, two-digit years, dashes.
@@ -60,10 +60,9 @@ def instant(text: str | None) -> Instant | None:
         return None
     try:
         moment = _moment(text.strip())
-        found = from_datetime(moment) if moment and moment.year >= _EARLIEST_YEAR else None
+        return from_datetime(moment) if moment and moment.year >= _EARLIEST_YEAR else None
     except (ValueError, OverflowError, TypeError):
         return None
-    return found if found is not None and found <= LATEST else None
 
 
 def _moment(text: str) -> datetime | None:

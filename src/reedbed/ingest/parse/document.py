@@ -19,6 +19,10 @@ _OTHER_XML = NotAFeed("The address answered with XML, but it is not a feed.")
 _BROKEN = NotAFeed("The address answered with XML that is too damaged to read.")
 
 
+_MENDED_HERE = 1_000_000
+"""Bytes. Mending goes through a text sign by sign, and whatever else this process does waits meanwhile."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """The best reading of a document that another parser may read better."""
@@ -48,7 +52,7 @@ def read_body(
     if refusal:
         return refusal
     reason = None if trusted else suspicion(found.document)
-    return Suspect(reason) if reason else _read_xml(found, url)
+    return Suspect(reason) if reason else _read_xml(found, url, trusted=trusted)
 
 
 def _refusal(found: Opened, document: bytes) -> NotAFeed | None:
@@ -66,9 +70,11 @@ def _is_binary(sample: bytes) -> bool:
     return odd * 20 > len(sample)
 
 
-def _read_xml(found: Opened, url: str) -> ParsedFeed | NotAFeed | Doubt:
+def _read_xml(found: Opened, url: str, *, trusted: bool) -> ParsedFeed | NotAFeed | Doubt | Suspect:
     root = strict_tree(with_windows_quotes(found.document))
     if root is None:
+        if len(found.document) > _MENDED_HERE and not trusted:
+            return Suspect("it is damaged and too large to mend here")
         return _read_damaged(found, url)
     return read_feed(root, url=url) or _OTHER_XML
 

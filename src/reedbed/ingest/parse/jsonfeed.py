@@ -7,6 +7,7 @@ from typing import cast
 import orjson
 
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.domain.texts import storable
 from reedbed.ingest.parse.charset import decoded_anyhow
 from reedbed.ingest.parse.context import tidy_language
 from reedbed.ingest.parse.dates import instant
@@ -118,7 +119,7 @@ def _identity(item: Fields) -> str | None:
     value = item.get("id")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return str(value).strip()[:MAX_GUID] or None
+    return storable(str(value)).strip()[:MAX_GUID] or None
 
 
 def _content(item: Fields) -> str:
@@ -149,7 +150,7 @@ def _authors(holder: Fields, base: str) -> tuple[Author, ...]:
 
 
 def _tags(item: Fields) -> tuple[str, ...]:
-    names = [one_line(tag)[:MAX_NAME] for tag in _list(item, "tags") if isinstance(tag, str)]
+    names = [one_line(storable(tag))[:MAX_NAME] for tag in _list(item, "tags") if isinstance(tag, str)]
     return tuple(dict.fromkeys(name for name in names if name))[:MAX_LIST]
 
 
@@ -178,8 +179,9 @@ def _list(holder: Fields, key: str) -> list[object]:
 
 
 def _text(holder: Fields, key: str) -> str | None:
+    """Unlike XML, JSON can escape characters that no database holds."""
     value = holder.get(key)
-    return value.strip() or None if isinstance(value, str) else None
+    return storable(value).strip() or None if isinstance(value, str) else None
 
 
 def _number(holder: Fields, key: str) -> int | None:
