@@ -21,7 +21,7 @@ def ai_options(command: F) -> F:
 
 @click.group()
 def ai() -> None:
-    """Summaries and digests: the model, its queue and its cost."""
+    """The model, its queue and its cost."""
 
 
 @ai.command()

@@ -1,4 +1,4 @@
-"""`reedbed admin feed` and `reedbed admin root-domain`: the feeds an operator has deframed."""
+"""`reedbed admin feed` and `reedbed admin root-domain`: how feeds are fetched and deframed for everybody."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def feed_options(command: F) -> F:
 
 @click.group()
 def feed() -> None:
-    """Feeds that are deframed; FEED is a number from the list or an address."""
+    """How feeds are fetched and deframed for everybody; FEED is a number from the list or an address."""
 
 
 @feed.command()
