@@ -54,6 +54,18 @@ def test_space_pages_and_goes_on_and_g_goes_places(walk: Walk) -> None:
     expect(page.locator("#selection")).not_to_be_visible()
 
 
+def test_looking_for_news_keeps_the_article_open(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="The third morning").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    here = page.url
+    page.evaluate("window.same = true")
+    page.keyboard.press("r")
+    expect(page.locator(".toast")).to_contain_text("Looking at")
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    assert page.url == here and page.evaluate("window.same"), "nothing was loaded anew"
+
+
 def test_the_list_has_one_stop_for_tab_and_arrows_within(walk: Walk) -> None:
     page = walk("/all", DESK)
     expect(page.locator(".row h3 a[tabindex='0']")).to_have_count(1)

@@ -6,6 +6,7 @@ import "./js/panes.js";
 import "./js/toast.js";
 import "./js/marks.js";
 import "./js/bulk.js";
+import "./js/staying.js";
 import "./js/list.js";
 import "./js/endless.js";
 import "./js/open.js";
