@@ -15,7 +15,7 @@ RICH = (
     f"</table><pre><code>count = {'long_name + ' * 30}1</code></pre>"
     f"<figure><img src='{PICTURE}' alt='A heron'>"
     "<figcaption>A heron.</figcaption></figure><p>A note.<sup><a href='#fn1'>1</a></sup></p>"
-    + "<p>It is a quiet place to read in, with one long sentence after another, and no hurry at all.</p>"
+    + "<p>It is a quiet place to read in, with one long sentence\nafter another, and no hurry at all.</p>"
     * 30
 )
 LONG_WORD = "Donau" + "dampfschiff" * 12

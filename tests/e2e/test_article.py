@@ -53,6 +53,27 @@ def test_a_highlight_is_painted_noted_and_survives_a_failed_full_article(walk: W
     assert violations(page) == []
 
 
+def test_a_highlight_is_painted_where_it_was_made_and_over_a_line_break(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="A fourth").click()
+    expect(page.locator("#article h1")).to_have_text("A fourth")
+    for place, words in (("figcaption", "heron"), ("p:last-of-type", "sentence\nafter")):
+        page.locator(f"#prose {place}").evaluate(
+            "(node, words) => { const text = node.firstChild, at = text.data.indexOf(words);"
+            " const range = new Range(); range.setStart(text, at); range.setEnd(text, at + words.length);"
+            " getSelection().removeAllRanges(); getSelection().addRange(range); }",
+            words,
+        )
+        page.keyboard.press("h")
+        expect(page.locator("#article [data-highlight]", has_text=words.split()[0])).to_have_count(1)
+    page.reload()
+    painted = (
+        "[...(CSS.highlights.get('kept') ?? [])]"
+        ".map(range => `${range.startContainer.parentElement.localName} ${range}`).sort().join()"
+    )
+    until(page, f"{painted} === 'figcaption heron,p sentence\\nafter'")
+
+
 def test_next_and_previous_need_no_way_back(walk: Walk) -> None:
     page = walk("/all", DESK)
     page.locator(".row h3 a").nth(1).click()

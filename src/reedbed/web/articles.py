@@ -7,6 +7,7 @@ from markupsafe import Markup
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.full_articles import wants_whole
+from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
 from reedbed.services.images import Pictures
@@ -111,3 +112,9 @@ def _neighbour(row: EntryRow | None, place: Place | None) -> Neighbour | None:
     return Neighbour(
         place.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
     )
+
+
+def shown_highlight(one: KeptHighlight, now: Instant, zone: tzinfo) -> Highlight:
+    when = full_moment(one.created_at, now, zone)
+    passage = one.passage
+    return Highlight(one.id, passage.quote, one.note, when, passage.prefix, passage.suffix)

@@ -11,13 +11,13 @@ from reedbed.http.ids import IdPath
 from reedbed.services.highlights import change_note, create_highlight, delete_highlight, get_highlight
 from reedbed.services.runtime import Runtime
 from reedbed.store import entries, highlights
-from reedbed.web.moments import full_moment, short_moment, zone_of
+from reedbed.web.articles import shown_highlight
+from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import KeysetPage, app_page
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import HighlightLine, HighlightsPage
-from reedbed.web.views.reading import Highlight as ShownHighlight
 from reedbed.web.views.reading import HighlightsAnswer
 
 router = APIRouter(include_in_schema=False)
@@ -89,10 +89,7 @@ async def _answer(
         kept = await highlights.newest(tx, caller.user_id, limit=MOST_OF_ENTRY, entry_id=entry_id)
         rows = await entries.rows_by_ids(tx, caller.user_id, [entry_id])
     now, zone = runtime.now(), zone_of(request)
-    shown = tuple(
-        ShownHighlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
-        for one in reversed(kept)
-    )
+    shown = tuple(shown_highlight(one, now, zone) for one in reversed(kept))
     language = (rows[0].language or "") if rows else ""
     answer = HighlightsAnswer(entry_id, language, shown)
     return await page(request, "reading/highlights.html", None, article=answer)

@@ -13,20 +13,21 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
 from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
-from reedbed.store import bookmarks, entries, highlights, shelf
+from reedbed.store import bookmarks, entries, highlights, shelf, subscriptions
 from reedbed.store.database import Tx
 from reedbed.store.tags import names as tag_names
-from reedbed.web.articles import build_article
+from reedbed.web.articles import build_article, shown_highlight
+from reedbed.web.feed_lines import LineMaker
 from reedbed.web.framing_views import list_framing, with_framing
-from reedbed.web.moments import full_moment, zone_of
+from reedbed.web.moments import zone_of
 from reedbed.web.newsletter_marks import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
-from reedbed.web.reading_list import PAGE_SIZE, ListMaker, read_cursor
+from reedbed.web.reading_list import PAGE_SIZE, ListMaker, empty_feed, read_cursor
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.story_marks import list_stories, with_story
 from reedbed.web.summary_block import lines_for, summary_above
-from reedbed.web.views.reading import Article, EntryList, Highlight, ReadingPage
+from reedbed.web.views.reading import Article, EntryList, ReadingPage
 from reedbed.web.views.sidebar import Sidebar
 from reedbed.web.visits import Visit, VisitOf
 
@@ -120,7 +121,17 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     shown = found if _shows_all(visit, place) else framing.without_hidden(found, visit.entry_id)
     told = stories.fold(shown, visit.entry_id)
     made = maker.make(told, count=count, current=visit.entry_id, after=start.sort_at if start else None)
+    if not found.rows and start is None and place.subscription_id is not None:
+        return await _with_standing(made, visit, tx, place.subscription_id)
     return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
+
+
+async def _with_standing(made: EntryList, visit: Visit, tx: Tx, subscription_id: int) -> EntryList:
+    followed = await subscriptions.get(tx, visit.user_id, subscription_id)
+    if followed is None:
+        return made
+    (line,) = LineMaker(visit.runtime.now(), zone_of(visit.request)).lines([followed])
+    return replace(made, empty=empty_feed(line))
 
 
 def _shows_all(visit: Visit, place: Place) -> bool:
@@ -168,7 +179,7 @@ async def read_article(
     followed = await feeds_behind(tx, user_id, [entry.row])
     now, zone = runtime.now(), zone_of(request)
     kept = [
-        Highlight(one.id, one.passage.quote, one.note, full_moment(one.created_at, now, zone))
+        shown_highlight(one, now, zone)
         for one in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
     ]
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)

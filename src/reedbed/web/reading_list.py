@@ -18,6 +18,7 @@ from reedbed.web.sidebar import icon_address
 from reedbed.web.speech import translate
 from reedbed.web.story_marks import ListStories
 from reedbed.web.views.frame import Choice, Count, Look, feed_mark
+from reedbed.web.views.managing import FeedLine
 from reedbed.web.views.reading import Day, Empty, EntryList, Row
 
 PAGE_SIZE = 40
@@ -154,6 +155,14 @@ class ListMaker:
         if self._place.query.view == "unread":
             return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
         return Empty("all", translate("Nothing here yet"))
+
+
+def empty_feed(line: FeedLine) -> Empty:
+    """A feed without entries says how it is: perhaps it could never be read."""
+    if line.state != "bad":
+        return Empty("all", translate("Nothing here yet"), line.why)
+    heading = translate("This feed cannot be read")
+    return Empty("alert", heading, line.why, line.act_url, line.act, acts=not line.act_by_link)
 
 
 def read_cursor(place: Place, text: str | None):

@@ -104,6 +104,24 @@ async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_nex
     assert "Look for a new address" in part and "Give the password" in part
 
 
+async def test_a_feed_without_entries_says_why_where_they_would_be(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    site.misbehave(feed="broken", status=500)
+    site.protect("me", "secret", feed="locked")
+    site.feed("bare", title="Bare")
+    shown: dict[str, str] = {}
+    for name in ("broken", "locked", "bare"):
+        await crawl.follow(site.feed_url(name), user_id=reading.user_id)
+        await crawl.check()
+        (id_,) = await crawl.column("SELECT max(id) FROM subscriptions")
+        shown[name] = (await reading.get(f"/feed/{id_}")).text
+        assert f'action="/feeds/{id_}/refresh"' in shown[name] or name != "broken"
+    assert "This feed cannot be read" in shown["broken"] and "The server answered 500." in shown["broken"]
+    assert "Give the password" in shown["locked"]
+    assert "Nothing here yet" in shown["bare"] and "Checked just now." in shown["bare"]
+
+
 async def test_a_feed_is_added_and_the_list_is_told_to_refresh(reader: Client, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     added = await reader.post("/feeds", data={"name": "Mine", "url": site.feed_url()}, headers=HTMX)

@@ -30,30 +30,66 @@ function paint() {
 }
 
 function mark(name, prose, quotes) {
-  const found = prose ? [...document.querySelectorAll(quotes)].map((quote) => find(prose, quote.textContent)) : [];
+  const found = prose ? [...document.querySelectorAll(quotes)].map((quote) => find(prose, quote)) : [];
   CSS.highlights.set(name, new Highlight(...found.filter(Boolean)));
 }
 
 function find(prose, quote) {
-  const at = prose.textContent.indexOf(quote);
-  if (at < 0) return null;
+  const place = placeOf(prose.textContent, quote);
+  if (!place) return null;
+  const [from, to] = place;
   const range = new Range();
   const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT);
   let seen = 0;
   let begun = false;
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const end = seen + node.length;
-    if (!begun && at < end) {
-      range.setStart(node, at - seen);
+    if (!begun && from < end) {
+      range.setStart(node, from - seen);
       begun = true;
     }
-    if (begun && at + quote.length <= end) {
-      range.setEnd(node, at + quote.length - seen);
+    if (begun && to <= end) {
+      range.setEnd(node, to - seen);
       return range;
     }
     seen = end;
   }
   return null;
+}
+
+/** Of all places with these words, the one with most of what stood around them. White space does not count:
+    a form rewrites line breaks. */
+function placeOf(text, quote) {
+  const [letters, places] = squeezed(text);
+  const [words] = squeezed(quote.textContent);
+  const [before] = squeezed(quote.dataset.before ?? "");
+  const [after] = squeezed(quote.dataset.after ?? "");
+  let best = -1;
+  let most = -1;
+  for (let at = words ? letters.indexOf(words) : -1; at >= 0; at = letters.indexOf(words, at + 1)) {
+    const end = at + words.length;
+    const fits =
+      alike(backwards(letters.slice(Math.max(0, at - before.length), at)), backwards(before)) +
+      alike(letters.slice(end, end + after.length), after);
+    if (fits > most) [best, most] = [at, fits];
+  }
+  return best < 0 ? null : [places[best], places[best + words.length - 1] + 1];
+}
+
+/** A text without its white space, and where each letter of it stood. */
+function squeezed(text) {
+  const found = [...text.matchAll(/\S/g)];
+  return [found.map(([letter]) => letter).join(""), found.map(({ index }) => index)];
+}
+
+function backwards(text) {
+  return text.split("").reverse().join("");
+}
+
+function alike(one, other) {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
 }
 
 function chosen() {

@@ -48,6 +48,8 @@ class Empty:
     text: str = ""
     action_url: str = ""
     action: str = ""
+    acts: bool = False
+    """The action does something; otherwise it leads somewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,9 @@ class Highlight:
     quote: str
     note: str = ""
     when: Moment | None = None
+    before: str = ""
+    """What stood before and after it, to paint it there and not on the same words elsewhere."""
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
