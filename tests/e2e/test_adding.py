@@ -42,6 +42,13 @@ def test_words_search_and_wrong_addresses_say_what_is_wrong(walk: Walk, library:
     expect(page.locator("#url")).to_have_value(f"{library.url}/nowhere")
 
 
+def test_the_date_beside_a_very_long_title_stays_on_its_line(walk: Walk, library: FeedSite) -> None:
+    library.publish("Donaudampfschifffahrtsgesellschaft " * 20, feed="wordy")
+    page = walk(f"/add?url={library.feed_url('wordy')}", DESK)
+    box = page.locator(".peek time").bounding_box()
+    assert box is not None and box["width"] > 30
+
+
 @pytest.mark.parametrize("large", [False, True], ids=["small", "too-large"])
 def test_a_list_of_feeds_is_dropped(walk: Walk, library: FeedSite, large: bool) -> None:
     page = walk("/add", DESK)

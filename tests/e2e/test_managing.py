@@ -55,6 +55,11 @@ def test_a_rule_is_tried_kept_and_deleted(walk: Walk, way: Way) -> None:
     page.locator("input[name=value]").first.fill("Herons return")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#dry-run")).to_contain_text("1 entry would match")
+    form, result = (
+        page.locator("form.card").last.bounding_box(),
+        page.locator("#dry-run .card").bounding_box(),
+    )
+    assert form is not None and result is not None and result["y"] - form["y"] - form["height"] >= 16
     keep_picture(page, "rules", way)
     assert violations(page) == []
     page.get_by_role("button", name="Keep the rule").click()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from reedbed.domain.fetching import Fetched
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -23,3 +25,7 @@ class Discovery:
     reason: str | None = None
     unreachable: bool = False
     """The site did not answer well just now, so that nobody can say whether there is a feed."""
+    nowhere: bool = False
+    """What was typed is no address at all."""
+    document: Fetched | None = None
+    """The best candidate, where looking has fetched it: nobody need ask its server twice."""

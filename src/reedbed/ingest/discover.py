@@ -35,13 +35,18 @@ _SNIFFED = 4096
 
 _NO_ADDRESS = "This is not the address of a page or feed."
 _NOTHING = "No feed was found at this address."
+_LOCKED = (
+    "The site lets nobody in without a name and password. "
+    "If you have them, write them into the address: https://name:password@example.org."
+)
+_THROTTLED = "The site asks for fewer requests. Try again in a few minutes."
 _TOO_SLOW = "The site took too long to answer."
 
 
 async def discover(fetcher: Fetcher, text: str, *, pause: float = _PAUSE_SECONDS) -> Discovery:
     addresses = typed_addresses(text)
     if not addresses:
-        return Discovery(reason=_NO_ADDRESS)
+        return Discovery(reason=_NO_ADDRESS, nowhere=True)
     if known := known_feeds(addresses[0]):
         return Discovery(known)
     try:
@@ -70,7 +75,7 @@ class _Search:
         if not isinstance(outcome, Fetched):
             return await self._without_page(addresses[0], outcome)
         if (feed := await _as_feed(outcome, _lasting_address(outcome, addresses))) is not None:
-            return Discovery((feed,))
+            return Discovery((feed,), document=outcome)
         return await self._from_page(outcome)
 
     async def _first_answer(self, addresses: tuple[str, ...]) -> Outcome:
@@ -87,7 +92,7 @@ class _Search:
         if isinstance(outcome, Failed) and outcome.status is not None:
             found = await self._try(likely_feeds(address))
             if found is not None:
-                return Discovery((found,))
+                return found
         return Discovery(reason=_why_not(outcome), unreachable=_may_heal(outcome))
 
     async def _from_page(self, page: Fetched) -> Discovery:
@@ -102,10 +107,9 @@ class _Search:
             *(Candidate(anchor, source="anchor") for anchor in links.anchors),
             *(Candidate(address, source="guess") for address in _usual_addresses(page.url)),
         )
-        found = await self._try(guesses)
-        return Discovery((found,)) if found else Discovery(reason=_NOTHING)
+        return await self._try(guesses) or Discovery(reason=_NOTHING)
 
-    async def _try(self, guesses: Iterable[Candidate]) -> Candidate | None:
+    async def _try(self, guesses: Iterable[Candidate]) -> Discovery | None:
         """The first that is a feed, asked one after the other; a host that wants peace gets it."""
         for guess in guesses:
             if guess.url in self._tried or len(self._tried) >= _MAX_TRIES:
@@ -116,7 +120,8 @@ class _Search:
             if isinstance(outcome, Throttled) or (isinstance(outcome, Failed) and outcome.status is None):
                 return None
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:
-                return Candidate(feed.url, feed.title or guess.title, feed.type, guess.source)
+                named = Candidate(feed.url, feed.title or guess.title, feed.type, guess.source)
+                return Discovery((named,), document=outcome)
         return None
 
 
@@ -125,6 +130,10 @@ def _why_not(outcome: Outcome) -> str:
     status = 410 if isinstance(outcome, Gone) else getattr(outcome, "status", None)
     if status in (404, 410):
         return f"There is nothing at this address: the site answered {status}. Check it for a typing error."
+    if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
+        return _LOCKED
+    if isinstance(outcome, Throttled):
+        return _THROTTLED
     return getattr(outcome, "message", _NOTHING)
 
 

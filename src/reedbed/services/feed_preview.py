@@ -51,12 +51,16 @@ async def find_feeds(runtime: Runtime, text: str) -> Discovery:
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
     """What following this address would bring. Raises `Invalid` in plain words when it is no feed."""
-    return await preview_address(runtime, user_id, await _feed_behind(runtime, url))
+    found = await discover(runtime.fetcher, feed_address(url))
+    if not found.candidates:
+        raise Invalid(found.reason or "No feed was found at this address.", field="url")
+    return await preview_found(runtime, user_id, found)
 
 
-async def preview_address(runtime: Runtime, user_id: int, address: str) -> FeedPreview:
-    """The same for the address of a feed itself: `find_feeds` has told it."""
-    parsed = await _read(runtime, address)
+async def preview_found(runtime: Runtime, user_id: int, found: Discovery) -> FeedPreview:
+    """The same for what `find_feeds` has found: its best candidate."""
+    address = found.candidates[0].url
+    parsed = await _parsed(found.document or await _fetched(runtime, address))
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
         url=address,
@@ -71,22 +75,18 @@ async def preview_address(runtime: Runtime, user_id: int, address: str) -> FeedP
     )
 
 
-async def _feed_behind(runtime: Runtime, url: str) -> str:
-    address = feed_address(url)
-    found = await discover(runtime.fetcher, address)
-    if not found.candidates:
-        raise Invalid(found.reason or "No feed was found at this address.", field="url")
-    return found.candidates[0].url
-
-
-async def _read(runtime: Runtime, address: str) -> ParsedFeed:
+async def _fetched(runtime: Runtime, address: str) -> Fetched:
     known = split_credentials(address)
     outcome = await runtime.fetcher.fetch(
         FetchRequest(known.url, username=known.username, password=known.password)
     )
     if not isinstance(outcome, Fetched):
         raise Invalid(getattr(outcome, "message", "The feed could not be read."), field="url")
-    parsed = await parse_safely(outcome.body, content_type=outcome.content_type, url=outcome.url)
+    return outcome
+
+
+async def _parsed(document: Fetched) -> ParsedFeed:
+    parsed = await parse_safely(document.body, content_type=document.content_type, url=document.url)
     if isinstance(parsed, NotAFeed):
         raise Invalid(parsed.reason, field="url")
     return parsed

@@ -1,6 +1,7 @@
 """One field takes anything: an address, a page with a feed, words to look for in what is there."""
 
 import re
+from collections.abc import Sequence
 from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Request, Response
@@ -11,7 +12,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.subscriptions import SubscriptionFilter
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.limits import spend_refresh, spend_search
-from reedbed.services.feed_preview import FeedPreview, find_feeds, preview_address
+from reedbed.services.feed_preview import FeedPreview, find_feeds, preview_found
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.store import folders, subscriptions
@@ -23,7 +24,7 @@ from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import feed_mark
-from reedbed.web.views.managing import AddPage, FoundEntry, FoundFeed, OtherFeed, Sample
+from reedbed.web.views.managing import AddPage, FoundEntry, FoundFeed, Offered, OtherFeed, Sample
 
 router = APIRouter(include_in_schema=False)
 
@@ -31,6 +32,7 @@ LONGEST = 2_048
 MOST_HITS = 50
 MOST_NAMED = 5
 MOST_OTHERS = 5
+MOST_AT_ONCE = 50
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -48,8 +50,8 @@ async def show_add(
     shown = await _look(request, runtime, caller, asked) if asked else AddPage()
     if is_htmx(request):
         return await page(request, "manage/add.html", shown, block="found")
-    if start == "samples":
-        shown = AddPage(samples=await _samples(runtime, caller.user_id))
+    if not asked and (start == "samples" or not await _follows(runtime, caller.user_id)):
+        shown = AddPage(offered=await _samples(runtime, caller.user_id))
     return await app_page(request, runtime, caller, "manage/add.html", shown)
 
 
@@ -62,6 +64,8 @@ async def show_refused(
 
 
 async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) -> AddPage:
+    if several := several_addresses(asked):
+        return AddPage(asked, offered=await _several(runtime, caller.user_id, several))
     if _are_words(asked):
         return await _search(runtime, caller, asked)
     await spend_refresh(runtime, caller)
@@ -70,10 +74,10 @@ async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) 
         return AddPage(
             asked,
             retell(found.reason or "") or translate("No feed was found at this address."),
-            page_url=asked,
+            page_url="" if found.nowhere else asked,
         )
     try:
-        preview = await preview_address(runtime, caller.user_id, found.candidates[0].url)
+        preview = await preview_found(runtime, caller.user_id, found)
     except Invalid as error:
         return AddPage(asked, error.message, page_url=asked)
     async with runtime.db.read() as tx:
@@ -112,11 +116,28 @@ async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
     )
 
 
-async def _samples(runtime: Runtime, user_id: int) -> tuple[Sample, ...]:
+async def _follows(runtime: Runtime, user_id: int) -> bool:
+    async with runtime.db.read() as tx:
+        return await subscriptions.count(tx, user_id) > 0
+
+
+async def _samples(runtime: Runtime, user_id: int) -> Offered:
+    known = await _known(runtime, user_id)
+    lines = tuple(Sample(url, name, translate(about), url in known) for url, name, about in SAMPLES)
+    return Offered(translate("A few to try"), lines)
+
+
+async def _several(runtime: Runtime, user_id: int, addresses: Sequence[str]) -> Offered:
+    known = await _known(runtime, user_id)
+    return Offered(
+        translate("Several addresses"), tuple(Sample(url, "", "", url in known) for url in addresses)
+    )
+
+
+async def _known(runtime: Runtime, user_id: int) -> set[str]:
     async with runtime.db.read() as tx:
         followed = await subscriptions.every(tx, user_id)
-    known = {address for one in followed for address in (one.url, one.feed.url)}
-    return tuple(Sample(url, name, translate(about), url in known) for url, name, about in SAMPLES)
+    return {address for one in followed for address in (one.url, one.feed.url)}
 
 
 def _found(
@@ -161,6 +182,13 @@ def _facts(preview: FeedPreview) -> str:
 
 def _other(one: Candidate) -> OtherFeed:
     return OtherFeed(f"/add?url={quote(one.url, safe='')}", one.title or one.url)
+
+
+def several_addresses(text: str) -> tuple[str, ...]:
+    """A list that was pasted: addresses and nothing else. One of them is no list."""
+    words = dict.fromkeys(word.strip(",;") for word in text.split())
+    are = len(words) > 1 and all(_ADDRESS.fullmatch(word) for word in words)
+    return tuple(words)[:MOST_AT_ONCE] if are else ()
 
 
 def _are_words(text: str) -> bool:

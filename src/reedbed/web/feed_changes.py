@@ -4,6 +4,7 @@ a plain form goes back to where it came from, with what was typed."""
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 import structlog
 from fastapi import APIRouter, Form, Request, Response
@@ -30,7 +31,7 @@ from reedbed.services.subscriptions import (
     unsubscribe,
 )
 from reedbed.store import subscriptions
-from reedbed.web.add import show_refused
+from reedbed.web.add import several_addresses, show_refused
 from reedbed.web.feed_filters import Wanted
 from reedbed.web.feed_pages import read_edit, read_page
 from reedbed.web.form_values import flag_in, text_in
@@ -269,7 +270,11 @@ def _first(errors: FeedForm) -> str:
 
 def _after_adding(next_: str, made: Subscription) -> str:
     """From looking at one feed to the feed itself; from a list of several, back to the list."""
-    return f"/feed/{made.id}" if next_.startswith("/add") and "start=" not in next_ else next_
+    if not next_.startswith("/add"):
+        return next_
+    asked = dict(parse_qsl(urlsplit(next_).query))
+    listed = "start" in asked or several_addresses(asked.get("url", ""))
+    return next_ if listed else f"/feed/{made.id}"
 
 
 def _after_editing(form: FormData) -> str:

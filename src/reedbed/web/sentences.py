@@ -34,6 +34,11 @@ WHOLE = (
     marked("Only addresses with http:// or https:// can be fetched."),
     marked("This is not the address of a page or feed."),
     marked("No feed was found at this address."),
+    marked(
+        "The site lets nobody in without a name and password. "
+        "If you have them, write them into the address: https://name:password@example.org."
+    ),
+    marked("The site asks for fewer requests. Try again in a few minutes."),
     # how an answer is packed
     marked("The compressed data broke off."),
     marked("The compressed data is damaged."),

@@ -1,5 +1,7 @@
 """One field for anything, and lists as files."""
 
+from urllib.parse import quote
+
 from tests.clients import Client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -74,6 +76,43 @@ async def test_samples_are_only_addresses_until_one_is_chosen(reader: Client, si
     shown = await reader.get("/add?start=samples")
     assert shown.text.count('name="url" value="https://') >= 5
     assert not site.seen()
+
+
+async def test_samples_are_offered_until_something_is_followed(reader: Client, site: FeedSite) -> None:
+    assert "A few to try" in (await reader.get("/add")).text
+    await reader.post("/feeds", data={"url": site.feed_url()})
+    assert "A few to try" not in (await reader.get("/add")).text
+
+
+async def test_several_addresses_are_followed_one_by_one(reader: Client, site: FeedSite) -> None:
+    one, other = site.feed_url("one"), site.feed_url("other")
+    asked = await reader.get("/add", params={"url": f"{one} {other},"}, headers=HTMX)
+    assert "Several addresses" in asked.text and not site.seen()
+    here = f"/add?url={quote(f'{one} {other}')}"
+    followed = await reader.post("/feeds", data={"url": other, "next": here})
+    assert followed.headers["location"] == here
+    shown = (await reader.get(here)).text
+    assert f'name="url" value="{one}"' in shown and f'name="url" value="{other}"' not in shown
+
+
+async def test_a_feed_is_asked_for_once_to_be_shown(reader: Client, site: FeedSite) -> None:
+    site.feed(title="Tidewater Post")
+    site.publish("Hello", key="a")
+    assert "Tidewater Post" in (await reader.get("/add", params={"url": site.feed_url()})).text
+    assert site.count() == 1
+
+
+async def test_a_locked_or_busy_site_says_what_to_do(reader: Client, site: FeedSite) -> None:
+    for status, way in ((401, "https://name:password@example.org"), (429, "Try again in a few minutes")):
+        site.misbehave(status=status)
+        (said,) = texts((await reader.get("/add", params={"url": site.feed_url()})).text)
+        assert way in said
+
+
+async def test_only_an_address_can_be_saved_for_later(reader: Client) -> None:
+    shown = (await reader.get("/add", params={"url": "javascript:alert(1)"})).text
+    assert texts(shown) == ["This is not the address of a page or feed."]
+    assert "/saved-pages" not in shown
 
 
 async def test_a_list_is_brought_in_with_a_report(reading: Client, site: FeedSite, crawl: Crawl) -> None:

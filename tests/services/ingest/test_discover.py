@@ -31,7 +31,8 @@ async def test_an_address_that_is_a_feed_is_the_only_candidate(
 ) -> None:
     site.pages["/x"] = body
     found = await _discover(fetcher, site.url("/x"))
-    assert found == Discovery((Candidate(site.url("/x"), title, kind, "direct"),))
+    assert found.candidates == (Candidate(site.url("/x"), title, kind, "direct"),)
+    assert found.document is not None and found.document.body == body, "it need not be fetched again"
     assert site.asked == ["/x"]
 
 

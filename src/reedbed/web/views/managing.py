@@ -66,6 +66,14 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """Feeds to choose from, each with a button of its own."""
+
+    title: str
+    lines: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AddPage:
     asked: str = ""
     error: str = ""
@@ -78,7 +86,7 @@ class AddPage:
     hits: str = ""
     followed: tuple[OtherFeed, ...] = ()
     """Feeds the reader has already, whose names hold these words."""
-    samples: tuple[Sample, ...] = ()
+    offered: Offered | None = None
     progress: ImportProgress | None = None
     import_error: str = ""
 
