@@ -19,6 +19,7 @@ from types import ModuleType
 
 import bench
 from bench import table
+from bench.logs import write_logs_away
 
 
 def main() -> int:
@@ -33,6 +34,7 @@ def main() -> int:
         for name, module in benches.items():
             print(f"{name:<12} {module.DESCRIPTION}")
         return 0
+    write_logs_away()
     outcomes = [_run(name, benches[name]) for name in options.names or benches]
     return 0 if all(outcomes) else 1
 

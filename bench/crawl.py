@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.logs import write_logs_away
 from bench.table import record
 
 DESCRIPTION = "A crawl of 1,000 feeds of 20 to 40 entries, against reader and bare feedparser."
@@ -79,6 +80,7 @@ def _advance(url: str) -> int:
 def crawl_with_reedbed(url: str, rounds: Sequence[str] = ROUNDS) -> dict[str, float]:
     import uvloop
 
+    write_logs_away()
     return uvloop.run(_crawl_with_reedbed(url, rounds))
 
 
