@@ -49,6 +49,21 @@ async def test_operators_see_what_cleanups_did(
     assert (await (await signed_in("b@example.org")).get("/api/v1/admin/cleanups")).status_code == 403
 
 
+async def test_the_log_of_cleanups_comes_in_pages(crawl: Crawl, signed_in: SignIn) -> None:
+    owner = await signed_in("owner@example.org", role="owner")
+    for _ in range(3):
+        await clean_up(crawl.runtime)
+
+    first = (await owner.get("/api/v1/admin/cleanups", params={"limit": 2})).json()
+    cursor = first["next_cursor"]
+    second = (await owner.get("/api/v1/admin/cleanups", params={"limit": 2, "cursor": cursor})).json()
+
+    ids = [int(line["id"]) for page in (first, second) for line in page["items"]]
+    assert len(ids) == 3 and ids == sorted(ids, reverse=True)
+    assert second["next_cursor"] is None
+    assert (await owner.get("/api/v1/admin/cleanups", params={"cursor": "7"})).status_code == 400
+
+
 async def test_an_operator_can_ask_for_a_cleanup(signed_in: SignIn, crawl: Crawl) -> None:
     owner = await signed_in("owner@example.org", role="owner")
     assert (await owner.post("/api/v1/admin/cleanups")).status_code == 202

@@ -17,6 +17,7 @@ from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
@@ -55,8 +56,8 @@ async def list_bookmarks(
     caller: CallerOf,
     search: Annotated[str, Query(max_length=200, description="Part of the title.")] = "",
     entry_id: Annotated[JsonId | None, Query(description="Only the bookmark of this entry.")] = None,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     wanted = storable(search).strip()
     view = f"bookmarks {entry_id} {wanted}"

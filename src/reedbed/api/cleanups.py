@@ -1,21 +1,22 @@
 """What retention removed: the log for operators, and a word to those whose unread entries went."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from reedbed.domain.errors import Invalid
 from reedbed.domain.paging import page_limit
 from reedbed.http.caller import AdminOf, CallerOf, RuntimeOf
 from reedbed.http.json import json_response, moment
+from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.cleanups import ask_for_cleanup, dismiss_notice, notice_for
 from reedbed.store import cleanups
 from reedbed.store.cleanups import Cleanup
 
 router = APIRouter()
 
-NEWEST = 2**62
+_LIST = "cleanups"
 
 
 class CleanupOut(BaseModel):
@@ -52,14 +53,13 @@ class NoticeOut(BaseModel):
 async def list_cleanups(
     runtime: RuntimeOf,
     caller: AdminOf,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=20)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
-    size = page_limit(limit)
+    size, before = page_limit(limit), before_of(cursor, _LIST)
     async with runtime.db.read() as tx:
-        found = await cleanups.page(tx, before=_before(cursor), most=size + 1)
-    more = str(found[size - 1].id) if len(found) > size else None
-    return json_response({"items": [_cleanup(one) for one in found[:size]], "next_cursor": more})
+        found = await cleanups.newest(tx, limit=size + 1, before=before)
+    return newest_first(found, size, _LIST, _cleanup)
 
 
 @router.post("/api/v1/admin/cleanups", status_code=202, tags=["operator"], summary="Clean up now")
@@ -84,14 +84,6 @@ async def get_notice(runtime: RuntimeOf, caller: CallerOf) -> Response:
 async def delete_notice(runtime: RuntimeOf, caller: CallerOf) -> Response:
     await dismiss_notice(runtime, caller.user_id)
     return Response(status_code=204)
-
-
-def _before(cursor: str | None) -> int:
-    if cursor is None:
-        return NEWEST
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 16:
-        raise Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
-    return int(cursor)
 
 
 def _cleanup(one: Cleanup) -> dict[str, Any]:

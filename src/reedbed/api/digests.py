@@ -1,9 +1,9 @@
 """Digests: many entries in a few paragraphs, every sentence with the entries that say it."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.cited_json import (
@@ -25,6 +25,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.digest_schedules import end_schedule, set_schedule
 from reedbed.services.digests import ask_digest, delete_digest, get_digest
 from reedbed.services.preferences import preferences_of
@@ -88,8 +89,8 @@ class ScheduleOut(ScopeOut):
 async def list_all(
     runtime: RuntimeOf,
     caller: CallerOf,
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     size, before = page_limit(limit), before_of(cursor, _LIST)
     async with runtime.db.read() as tx:

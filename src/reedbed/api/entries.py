@@ -27,6 +27,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response
 from reedbed.http.limits import spend_search
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.http.places import place_of
 from reedbed.services import entries, marking
 from reedbed.services.images import pictures_for_programs
@@ -88,8 +89,8 @@ async def list_entries(
     q: Annotated[str | None, Query(max_length=MAX_TEXT, description=SEARCH)] = None,
     order: Annotated[SearchOrder, Query(description="Relevance is for searches.")] = "newest",
     since: Annotated[datetime | None, Query(description="Only entries of this moment or later.")] = None,
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     query = ViewQuery(
         view=view,

@@ -16,6 +16,7 @@ from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.highlights import (
     change_note,
     create_highlight,
@@ -68,8 +69,8 @@ async def list_highlights(
     runtime: RuntimeOf,
     caller: CallerOf,
     entry_id: Annotated[JsonId | None, Query()] = None,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     view = f"highlights {entry_id}"
     size, before = page_limit(limit), before_of(cursor, view)

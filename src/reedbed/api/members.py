@@ -13,6 +13,7 @@ from reedbed.domain.texts import storable
 from reedbed.http.caller import AdminOf, RuntimeOf, SessionOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.members import (
     check_may_change,
     delete_member,
@@ -84,8 +85,8 @@ class LinkOut(BaseModel):
 async def list_users(
     runtime: RuntimeOf,
     caller: AdminOf,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     size, after = page_limit(limit), 0 if cursor is None else decode_cursor(cursor, "oldest", "users").id
     async with runtime.db.read() as tx:
@@ -162,8 +163,8 @@ async def log(
     runtime: RuntimeOf,
     caller: AdminOf,
     kind: Annotated[str | None, Query(max_length=50, examples=["login_failed"])] = None,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     kind = None if kind is None else storable(kind)
     size, view = page_limit(limit), f"all events {kind}"

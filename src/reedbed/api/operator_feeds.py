@@ -13,6 +13,7 @@ from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.offsets import next_offset, read_offset
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.feed_settings import FeedSettings
 from reedbed.services.operator_feeds import change_feed, disable_feed, enable_feed, find_feed, sync_feed
 from reedbed.store import operator_feeds
@@ -92,8 +93,8 @@ async def list_feeds(
     caller: AdminOf,
     search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
     status: Annotated[Status, Query()] = "all",
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     wanted = FeedFilter(storable(search).strip(), status)
     size, offset = page_limit(limit), read_offset(cursor)

@@ -1,8 +1,8 @@
 """Questions over one's own entries, each claim of the answer with the entries that say it."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.cited_json import (
@@ -24,6 +24,7 @@ from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
 from reedbed.http.limits import SearchLimit
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.store import questions
 
@@ -62,8 +63,8 @@ class QuestionList(BaseModel):
 async def list_all(
     runtime: RuntimeOf,
     caller: CallerOf,
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     size, before = page_limit(limit), before_of(cursor, _LIST)
     async with runtime.db.read() as tx:

@@ -13,6 +13,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
 from reedbed.http.limits import SearchLimit
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services import searches
 from reedbed.services.search import SearchOrder
 from reedbed.services.summaries import one_lines
@@ -104,8 +105,8 @@ async def list_entries(
     _: SearchLimit,
     view: Annotated[View, Query()] = "all",
     order: Annotated[SearchOrder, Query()] = "newest",
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     name = f"search {search_id} {view} {order}"
     page = await searches.search_page(

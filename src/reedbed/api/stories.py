@@ -13,6 +13,7 @@ from reedbed.domain.stories import Outlet, Source, Story, StoryLine
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services import stories as service
 from reedbed.services.summaries import one_lines
 from reedbed.store import stories
@@ -79,8 +80,8 @@ async def list_all(
     runtime: RuntimeOf,
     caller: CallerOf,
     unread: Annotated[bool, Query(description="Only those with something unread.")] = False,
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     size, view = page_limit(limit), f"stories:{unread}"
     place = None if cursor is None else decode_cursor(cursor, "newest", view)

@@ -18,6 +18,7 @@ from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.limits import RefreshLimit
 from reedbed.http.offsets import next_offset, read_offset
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.subscriptions import (
     NO_SUCH,
     Change,
@@ -113,8 +114,8 @@ async def list_subscriptions(
     search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
     status: Annotated[Literal["all", "working", "pending", "error"], Query()] = "all",
     folder_id: Annotated[JsonId | None, Query()] = None,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     wanted = SubscriptionFilter(storable(search).strip(), status, folder_id)
     size, offset = page_limit(limit), read_offset(cursor)

@@ -1,8 +1,8 @@
 """The caller's own account: preferences, password, devices, log."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.people_out import EventList, UserOut, event_json, events_after, events_before, user_json
@@ -13,6 +13,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.cookies import clear_session_cookie
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.accounts import delete_account
 from reedbed.services.members import member
 from reedbed.services.passwords import change_password
@@ -105,8 +106,8 @@ async def revoke(runtime: RuntimeOf, caller: SessionOf, session_id: IdPath) -> R
 async def log(
     runtime: RuntimeOf,
     caller: CallerOf,
-    limit: Annotated[int | None, Query()] = None,
-    cursor: Annotated[str | None, Query()] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     size, view = page_limit(limit), "own events"
     async with runtime.db.read() as tx:

@@ -1,8 +1,8 @@
 """Webhooks: addresses that are called when something happens, and the log of the calls."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from reedbed.domain.paging import page_limit
@@ -12,6 +12,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.webhooks import (
     Changes,
     change_webhook,
@@ -141,8 +142,8 @@ async def deliveries(
     runtime: RuntimeOf,
     caller: CallerOf,
     webhook_id: IdPath,
-    limit: Annotated[str | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
 ) -> Response:
     name = f"webhook {webhook_id}"
     size, before = page_limit(limit), before_of(cursor, name)

@@ -46,10 +46,10 @@ def decode_cursor(text: str, order: Order, view: str) -> Cursor:
     return Cursor(sort_at=sort_at, id=id)
 
 
-def page_limit(wanted: int | str | None) -> int:
+def page_limit(wanted: str | None) -> int:
     if wanted is None:
         return DEFAULT_LIMIT
-    text = str(wanted).strip()
+    text = wanted.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
         raise Invalid(f"The limit must be a whole number from 1 to {MAX_LIMIT}.", field="limit")
     return int(text)

@@ -71,7 +71,8 @@ _FINISH = Statement(
         notes=bindparam("said", type_=Text()),
     )
 )
-_PAGE = Statement(
+_FIRST = 2**62
+_NEWEST = Statement(
     select(*_COLUMNS)
     .where(cleanups.c.id < bindparam("before"))
     .order_by(cleanups.c.id.desc())
@@ -128,9 +129,9 @@ async def finish(tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None,
     return Cleanup(*row)
 
 
-async def page(tx: Tx, *, before: int, most: int) -> list[Cleanup]:
-    """Newest first."""
-    return [Cleanup(*row) for row in await tx.all(_PAGE, {"before": before, "most": most})]
+async def newest(tx: Tx, *, limit: int, before: int | None = None) -> list[Cleanup]:
+    params = {"before": _FIRST if before is None else before, "most": limit}
+    return [Cleanup(*row) for row in await tx.all(_NEWEST, params)]
 
 
 async def forget(tx: Tx, before: Instant) -> int:

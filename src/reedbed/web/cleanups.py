@@ -20,7 +20,6 @@ from reedbed.web.views.frame import Count, Toast
 router = APIRouter(include_in_schema=False)
 
 MOST_SHOWN = 90
-NEWEST = 2**62
 MEGABYTE = 1_000_000
 MEBIBYTE = 1024 * 1024  # as the setting counts
 
@@ -29,7 +28,7 @@ MEBIBYTE = 1024 * 1024  # as the setting counts
 async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        found = await cleanups.page(tx, before=NEWEST, most=MOST_SHOWN)
+        found = await cleanups.newest(tx, limit=MOST_SHOWN)
         warnings = [await app_settings.get(tx, key) for key in ("db_size_warning", "backup_warning")]
     view = CleanupsPage(
         rules=_rules(runtime),

@@ -33,13 +33,13 @@ def test_a_cursor_fits_in_an_address() -> None:
     assert encode_cursor(LATEST, 2**53, "oldest", "unread").replace("-", "").replace("_", "").isalnum()
 
 
-@pytest.mark.parametrize(("wanted", "limit"), [(None, 50), (1, 1), ("200", 200), (" 7 ", 7)])
-def test_limits_are_read(wanted: int | str | None, limit: int) -> None:
+@pytest.mark.parametrize(("wanted", "limit"), [(None, 50), ("1", 1), ("200", 200), (" 7 ", 7)])
+def test_limits_are_read(wanted: str | None, limit: int) -> None:
     assert page_limit(wanted) == limit
 
 
-@pytest.mark.parametrize("wanted", [0, -1, 201, "many", "1.5", "", "٣", "9" * 5000])
-def test_limits_have_limits(wanted: int | str) -> None:
+@pytest.mark.parametrize("wanted", ["0", "-1", "201", "many", "1.5", "", "٣", "9" * 5000])
+def test_limits_have_limits(wanted: str) -> None:
     with pytest.raises(Invalid) as refused:
         page_limit(wanted)
     assert refused.value.field == "limit"
