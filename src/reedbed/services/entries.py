@@ -8,7 +8,7 @@ from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, EntryVers
 from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import Cursor
 from reedbed.domain.tags import tag_names
-from reedbed.ingest.text import plain_text
+from reedbed.ingest.text import clean_text
 from reedbed.services.announcing import announce_states
 from reedbed.services.runtime import Runtime
 from reedbed.services.tags import make_tags
@@ -97,7 +97,7 @@ async def _set_mark(
 
 
 def _revisions(versions: Sequence[EntryVersion]) -> list[Revision]:
-    texts = [plain_text(version.content) for version in versions]
+    texts = [clean_text(version.content) for version in versions]
     return [
         Revision(
             version=version,

@@ -77,6 +77,14 @@ async def test_what_an_entry_said_before_is_shown_with_the_changes(
     assert (await reading.get(f"/entry/{entry}/versions?version=9")).status_code == 404
 
 
+async def test_what_changed_is_read_in_paragraphs(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    entry = await _first(crawl)
+    site.publish("Herons 1", key="1", content="<p>Grey birds in the reeds, 1.</p><p>And white ones.</p>")
+    await crawl.check_anyway((await crawl.column("SELECT id FROM feeds"))[0])
+    changed = (await reading.get(f"/entry/{entry}/versions")).text
+    assert "<p>Grey birds in the reeds, 1.</p><p><ins>And white ones.</ins></p>" in changed
+
+
 async def test_a_search_marks_its_words_and_can_be_kept(reading: Client, crawl: Crawl) -> None:
     found = (await reading.get("/search", params={"q": "grey reeds"})).text
     assert found.count('class="row"') == 3 and "<mark>Grey</mark> birds in the <mark>reeds</mark>" in found
