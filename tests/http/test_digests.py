@@ -220,7 +220,9 @@ async def test_the_operator_sees_and_steers_the_model(signed_in: SignIn, desk: D
 
 async def test_the_operator_sees_why_texts_were_given_up(by_cookie: SignIn, desk: Desk) -> None:
     operator = await by_cookie("owner@example.org", role="owner")
-    assert "Given up</h2>" not in (await operator.get("/admin/ai")).text
+    page = (await operator.get("/admin/ai")).text
+    assert "Given up</h2>" not in page
+    assert "REEDBED_AI_BASE_URL" in page, "without a model it says how to have one"
     async with desk.runtime.db.write() as tx:
         for number, why in enumerate(("It <b>broke</b>.", "It <b>broke</b>.", "")):
             await summaries.note_failure(tx, f"key-{number}", str(number) * 64, why, desk.runtime.now())

@@ -50,6 +50,15 @@ def test_check_and_vacuum_say_what_they_found(tmp_path: Path) -> None:
     assert run_once("admin", "db", "check", cwd=tmp_path, data_dir="elsewhere").returncode == 1
 
 
+def test_with_several_people_it_must_be_said_whose(tmp_path: Path) -> None:
+    _with_one_feed(tmp_path)
+    assert run_once("admin", "user", "add", "second@example.org", cwd=tmp_path).returncode == 0
+    unsaid = run_once("opml", "export", cwd=tmp_path)
+    assert unsaid.returncode == 1 and "Say whose with --user" in unsaid.stderr
+    unknown = run_once("opml", "export", "--user", "third@example.org", cwd=tmp_path)
+    assert unknown.returncode == 1 and "There is no user third@example.org." in unknown.stderr
+
+
 def test_lines_that_cannot_be_followed_are_named(tmp_path: Path) -> None:
     run_once("admin", "db", "migrate", cwd=tmp_path)
     (tmp_path / "mine.opml").write_text(OPML)

@@ -61,6 +61,8 @@ async def user_id_of(runtime: Runtime, email: str | None) -> int:
             chosen = found[0] if found else None
         else:
             chosen = await users.only_one(tx)
+    if chosen is None and email is None:
+        raise NotFound("Say whose with --user: there is not just one. 'reedbed admin user list' shows all.")
     if chosen is None:
-        raise NotFound("There is no such user. Name one with --user; 'reedbed admin user list' shows them.")
+        raise NotFound(f"There is no user {email}. 'reedbed admin user list' shows all.")
     return chosen.id

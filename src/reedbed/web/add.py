@@ -124,14 +124,13 @@ async def _follows(runtime: Runtime, user_id: int) -> bool:
 async def _samples(runtime: Runtime, user_id: int) -> Offered:
     known = await _known(runtime, user_id)
     lines = tuple(Sample(url, name, translate(about), url in known) for url, name, about in SAMPLES)
-    return Offered(translate("A few to try"), lines)
+    return Offered(translate("A few to try"), lines, "/add?start=samples")
 
 
 async def _several(runtime: Runtime, user_id: int, addresses: Sequence[str]) -> Offered:
     known = await _known(runtime, user_id)
-    return Offered(
-        translate("Several addresses"), tuple(Sample(url, "", "", url in known) for url in addresses)
-    )
+    lines = tuple(Sample(url, "", "", url in known) for url in addresses)
+    return Offered(translate("Several addresses"), lines, f"/add?url={quote(' '.join(addresses), safe='')}")
 
 
 async def _known(runtime: Runtime, user_id: int) -> set[str]:

@@ -35,6 +35,7 @@ async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respons
         failures = await newest_failures(tx, most=MOST_FAILURES)
     view = AiPage(
         model=translate("Built-in extract") if found.model == EXTRACT else found.model,
+        built_in=found.model == EXTRACT,
         state=found.state,
         paused=found.paused,
         failed=full_moment(failed_at, now, zone).words if failed_at else "",

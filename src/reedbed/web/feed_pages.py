@@ -76,6 +76,7 @@ def edit_form(
     model = runtime.ai.model
     return FeedEdit(
         id=one.id,
+        title=one.title,
         name=one.title,
         url=one.url,
         mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),

@@ -88,7 +88,8 @@ async def test_several_addresses_are_followed_one_by_one(reader: Client, site: F
     one, other = site.feed_url("one"), site.feed_url("other")
     asked = await reader.get("/add", params={"url": f"{one} {other},"}, headers=HTMX)
     assert "Several addresses" in asked.text and not site.seen()
-    here = f"/add?url={quote(f'{one} {other}')}"
+    here = f"/add?url={quote(f'{one} {other}', safe='')}"
+    assert asked.text.count(f'name="next" value="{here}"') == 2
     followed = await reader.post("/feeds", data={"url": other, "next": here})
     assert followed.headers["location"] == here
     shown = (await reader.get(here)).text

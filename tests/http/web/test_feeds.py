@@ -184,6 +184,15 @@ async def test_the_form_of_a_feed_holds_its_values(reading: Client, crawl: Crawl
     assert "<html" in (await reading.get(f"/feeds/{feed}/edit")).text
 
 
+async def test_a_feed_can_be_left_from_its_own_page(reading: Client, crawl: Crawl) -> None:
+    (feed,) = await crawl.column("SELECT id FROM subscriptions")
+    refused = await reading.post(f"/feeds/{feed}", data={"name": "", "url": "foo"})
+    assert "<h1><bdi>The Marrowby Courier</bdi></h1>" in refused.text, "whatever was typed"
+    assert f'action="/feeds/{feed}/delete"' in (await reading.get(f"/feeds/{feed}/edit")).text
+    left = await reading.post(f"/feeds/{feed}/delete", data={"next": f"/feeds/{feed}/edit"})
+    assert left.headers["location"] == "/feeds"
+
+
 async def test_a_feed_is_renamed_and_nothing_else_changes(reading: Client, crawl: Crawl) -> None:
     (feed,) = await _feeds(crawl)
     await crawl.change("UPDATE subscriptions SET notify = :on, full_text = 'never'", on=True)

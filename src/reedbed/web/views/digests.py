@@ -92,6 +92,8 @@ class GivenUp:
 @dataclass(frozen=True, slots=True)
 class AiPage:
     model: str
+    built_in: bool
+    """There is no model; entries are told in sentences of their own."""
     state: str
     """CLOSED, OPEN or HALF"""
     paused: bool

@@ -71,6 +71,8 @@ class Offered:
 
     title: str
     lines: tuple[Sample, ...]
+    url: str
+    """Where to choose the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,8 @@ class FeedArticles:
 @dataclass(frozen=True, slots=True)
 class FeedEdit:
     id: int
+    title: str
+    """What it is called while the form may hold another name, or none."""
     name: str
     url: str
     mark: FeedMark
