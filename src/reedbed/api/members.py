@@ -169,9 +169,7 @@ async def log(
     kind = None if kind is None else storable(kind)
     size, view = page_limit(limit), f"all events {kind}"
     async with runtime.db.read() as tx:
-        found = list(
-            await events.page(tx, user_id=None, kind=kind, before=events_before(cursor, view), limit=size + 1)
-        )
+        found = list(await events.newest(tx, kind=kind, before=events_before(cursor, view), limit=size + 1))
     items = [event_json(event, whose=True) for event in found[:size]]
     return json_response({"items": items, "next_cursor": events_after(found, size, view)})
 

@@ -7,11 +7,10 @@ import orjson
 from pydantic import BaseModel
 
 from reedbed.domain.accounts import LoggedEvent, User
-from reedbed.domain.paging import decode_cursor, encode_cursor
+from reedbed.domain.paging import Cursor, decode_cursor, encode_cursor
 from reedbed.http.json import moment, text_id
 from reedbed.services.preferences import preferences_of
 
-FIRST_PAGE = (2**62, 2**62)
 """Later than any event."""
 
 
@@ -82,11 +81,8 @@ def event_json(event: LoggedEvent, *, whose: bool = False) -> dict[str, Any]:
     return {**shown, "user_id": text_id(event.user_id)} if whose else shown
 
 
-def events_before(cursor: str | None, view: str) -> tuple[int, int]:
-    if cursor is None:
-        return FIRST_PAGE
-    place = decode_cursor(cursor, "newest", view)
-    return place.sort_at, place.id
+def events_before(cursor: str | None, view: str) -> Cursor | None:
+    return None if cursor is None else decode_cursor(cursor, "newest", view)
 
 
 def events_after(found: list[LoggedEvent], size: int, view: str) -> str | None:

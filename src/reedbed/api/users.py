@@ -112,12 +112,8 @@ async def log(
     size, view = page_limit(limit), "own events"
     async with runtime.db.read() as tx:
         found = list(
-            await events.page(
-                tx,
-                user_id=caller.user_id,
-                kind=None,
-                before=events_before(cursor, view),
-                limit=size + 1,
+            await events.newest(
+                tx, user_id=caller.user_id, before=events_before(cursor, view), limit=size + 1
             )
         )
     items = [event_json(event) for event in found[:size]]

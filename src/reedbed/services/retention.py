@@ -42,6 +42,7 @@ from reedbed.store import (
 )
 from reedbed.store.cleanups import Cleanup
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.retention import START, Removed, State
 from reedbed.store.search import texts
 
@@ -229,7 +230,7 @@ async def _remove_unfollowed(run: _Run) -> None:
     async with run.runtime.db.read() as tx:
         feed_ids = await leftovers.unfollowed(tx, left_since)
     for feed_id in feed_ids:
-        await _remove_up_to(run, feed_id, 2**62, "any")
+        await _remove_up_to(run, feed_id, HIGHEST, "any")
         await _drop_all(run.runtime, partial(_drop_keys, feed_id, left_since))
         async with run.runtime.db.write() as tx:
             gone = await leftovers.remove_feed(tx, feed_id, left_since)

@@ -15,6 +15,7 @@ from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
 from reedbed.store import entries, search
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST, LOWEST
 from reedbed.store.search import Found, Narrow, NoSuchList, texts
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
@@ -25,7 +26,6 @@ SECONDS = 5.0
 GOING_ON, THOROUGH = 5, 20
 """Who goes on has seen that matches are far between, and who comes once wants them all: so many times as much
 may be looked at for a page."""
-_FARTHEST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ async def search_entries(
 
 
 def _check_cursor(cursor: Cursor | None) -> None:
-    if cursor is not None and not (-_FARTHEST < cursor.sort_at < _FARTHEST and cursor.id < _FARTHEST):
+    if cursor is not None and not (LOWEST < cursor.sort_at < HIGHEST and cursor.id < HIGHEST):
         raise Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.patterns import containing
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
@@ -62,7 +63,6 @@ def _newest(whole: bool, search: bool, of_entry: bool) -> ClauseElement:
 
 
 _NEWEST = Shapes(_newest)
-_FIRST = 2**62
 
 
 async def put(tx: Tx, user_id: int, kept: Snapshot, now: Instant) -> Bookmark:
@@ -127,7 +127,7 @@ async def newest_whole(tx: Tx, user_id: int, *, before: int | None = None, limit
 
 
 def _place(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
-    return {"owner": user_id, "before": _FIRST if before is None else before, "limit": limit}
+    return {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}
 
 
 def _row(row: Row) -> BookmarkRow:

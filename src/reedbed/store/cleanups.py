@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import cleanup_notices, cleanups
@@ -71,7 +72,6 @@ _FINISH = Statement(
         notes=bindparam("said", type_=Text()),
     )
 )
-_FIRST = 2**62
 _NEWEST = Statement(
     select(*_COLUMNS)
     .where(cleanups.c.id < bindparam("before"))
@@ -130,7 +130,7 @@ async def finish(tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None,
 
 
 async def newest(tx: Tx, *, limit: int, before: int | None = None) -> list[Cleanup]:
-    params = {"before": _FIRST if before is None else before, "most": limit}
+    params = {"before": HIGHEST if before is None else before, "most": limit}
     return [Cleanup(*row) for row in await tx.all(_NEWEST, params)]
 
 

@@ -13,6 +13,7 @@ from reedbed.domain.digests import Digest, DigestText, Paragraph
 from reedbed.domain.times import Instant
 from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import digest_schedules, digests
@@ -107,8 +108,6 @@ _STOP_MAIL = Statement(
 )
 _UNSCHEDULE = Statement(delete(digest_schedules).where(digest_schedules.c.user_id == bindparam("owner")))
 
-FIRST = 2**62
-
 
 async def add(
     tx: Tx,
@@ -138,7 +137,7 @@ async def get(tx: Tx, user_id: int, digest_id: int) -> Digest | None:
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Digest]:
-    params = {"owner": user_id, "before": before or FIRST, "most": limit}
+    params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
     return [_digest(row) for row in await tx.all(_NEWEST, params)]
 
 

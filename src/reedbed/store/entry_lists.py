@@ -22,7 +22,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     literal_column,
-    tuple_,
 )
 
 from reedbed.domain.entries import EntryPage, ViewQuery
@@ -42,8 +41,9 @@ from reedbed.store.entry_columns import (
     visible,
     with_states,
 )
+from reedbed.store.keyset import beyond, entry_id_of, in_direction, up_to
 from reedbed.store.scopes import Scope, resolve
-from reedbed.store.sql import func, select
+from reedbed.store.sql import select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, entry_tags, later, read_history, starred, subscriptions, unread
 
@@ -56,8 +56,6 @@ HANDFUL = 500
 USUAL = DEFAULT_LIMIT + 1
 
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later}
-_LOWEST: ColumnElement[int] = literal_column(str(-(2**62)))
-_HIGHEST: ColumnElement[int] = literal_column(str(2**62))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _build(shape: _Shape) -> ClauseElement:
     return (
         select(*LISTED, found.c.key)
         .select_from(source)
-        .order_by(*_direction(shape, found.c.key, found.c.entry_id))
+        .order_by(*in_direction(shape.order, found.c.key, found.c.entry_id))
     )
 
 
@@ -170,7 +168,7 @@ def _walked(shape: _Shape) -> Select[Any, Any]:
             *_in_feeds(shape, table, entry_id),
             *_within(shape, key, entry_id),
         )
-        .order_by(*_direction(shape, key, entry_id))
+        .order_by(*in_direction(shape.order, key, entry_id))
         .limit(_wanted(shape))
     )
 
@@ -226,8 +224,7 @@ def _within(
 ) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.continued:
-        here, there = tuple_(key, entry_id), tuple_(bindparam("sort_at"), bindparam("id"))
-        conditions.append(here < there if shape.order == "newest" else here > there)
+        conditions.append(beyond(shape.order, (key, entry_id), (bindparam("sort_at"), bindparam("id"))))
     if shape.since:
         conditions.append(key >= bindparam("since"))
     return conditions
@@ -237,17 +234,12 @@ def _wanted(shape: _Shape) -> ColumnElement[int]:
     return literal_column(str(USUAL)) if shape.usual else bindparam("wanted", type_=BigInteger)
 
 
-def _direction(shape: _Shape, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
-    return [column.desc() if shape.order == "newest" else column.asc() for column in columns]
-
-
 def _merged(shape: _Shape) -> Select[Any, Any]:
     """Of each feed the rows up to its own `wanted`-th; of all these the first `wanted`."""
     table = entries if shape.view == "all" else unread
-    row, key, entry_id = table, table.c.sort_at, _id_of(table)
-    last = func.coalesce(_last_of_feed(shape, table), _LOWEST if shape.order == "newest" else _HIGHEST)
-    reaches = key >= last if shape.order == "newest" else key <= last
-    joined = in_order(subscriptions, row, and_(*_of(row), reaches))
+    key, entry_id = table.c.sort_at, entry_id_of(table)
+    reaches = up_to(shape.order, key, _last_of_feed(shape, table))
+    joined = in_order(subscriptions, table, and_(*_of(table), reaches))
     return (
         select(key.label("key"), entry_id.label("entry_id"))
         .select_from(joined)
@@ -256,18 +248,18 @@ def _merged(shape: _Shape) -> Select[Any, Any]:
             among(subscriptions.c.feed_id, "feed_ids"),
             *_within(shape, key, entry_id),
         )
-        .order_by(*_direction(shape, unindexed(key), entry_id))
+        .order_by(*in_direction(shape.order, unindexed(key), entry_id))
         .limit(_wanted(shape))
     )
 
 
 def _last_of_feed(shape: _Shape, table: FromClause) -> ColumnElement[int]:
     row = table.alias("one")
-    key, entry_id = row.c.sort_at, _id_of(row)
+    key, entry_id = row.c.sort_at, entry_id_of(row)
     return (
         select(key)
         .where(*_of(row), *_within(shape, key, entry_id))
-        .order_by(*_direction(shape, key, entry_id))
+        .order_by(*in_direction(shape.order, key, entry_id))
         .offset(literal_column(str(USUAL - 1)) if shape.usual else bindparam("rank", type_=BigInteger))
         .limit(1)
         .correlate(subscriptions)
@@ -284,10 +276,6 @@ def _of(row: FromClause) -> list[ColumnElement[bool]]:
         row.c.feed_id == subscriptions.c.feed_id,
         alive(row, subscriptions),
     ]
-
-
-def _id_of(row: FromClause) -> ColumnElement[Any]:
-    return row.c.entry_id if "entry_id" in row.c else row.c.id
 
 
 assert MAX_LIMIT + 1 < 256, "a scope of 256 unread feeds must be enough for any page"

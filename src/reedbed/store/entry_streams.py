@@ -24,11 +24,10 @@ from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, tag_id
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
-
-NO_END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,12 @@ async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list
 
 async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
     """All of the stream: Fever knows no pages of ids."""
-    return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, NO_END))]
+    return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, HIGHEST))]
 
 
 async def length(tx: Tx, user_id: int, query: StreamQuery) -> tuple[int, Instant | None]:
     """How many entries a stream has, and when the newest of them arrived."""
-    row = await tx.one(_LENGTH(_shape(query)), _params(user_id, query, NO_END))
+    row = await tx.one(_LENGTH(_shape(query)), _params(user_id, query, HIGHEST))
     assert row is not None
     return row[0], row[1]
 

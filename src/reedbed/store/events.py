@@ -7,8 +7,10 @@ import orjson
 from sqlalchemy import ClauseElement, bindparam, delete, insert, tuple_
 
 from reedbed.domain.accounts import LoggedEvent
+from reedbed.domain.paging import Cursor
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import event_log
@@ -39,15 +41,16 @@ async def note(
     )
 
 
-async def page(
-    tx: Tx, *, user_id: int | None, kind: str | None, before: tuple[Instant, int], limit: int
+async def newest(
+    tx: Tx, *, limit: int, user_id: int | None = None, kind: str | None = None, before: Cursor | None = None
 ) -> Sequence[LoggedEvent]:
-    """Newest first; `user_id` None is everybody's, for operators."""
+    """`user_id` None is everybody's, for operators."""
+    place = before or Cursor(HIGHEST, HIGHEST)
     params = {
         "user_id": user_id,
         "kind": kind,
-        "before_at": before[0],
-        "before_id": before[1],
+        "before_at": place.sort_at,
+        "before_id": place.id,
         "limit": limit,
     }
     rows = await tx.all(_PAGE(_how_many(user_id), _how_many(kind)), params)

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.highlights import Highlight, Passage
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import highlights
@@ -63,7 +64,6 @@ def _newest(of_entry: bool) -> ClauseElement:
 
 
 _NEWEST = Shapes(_newest)
-_FIRST = 2**62
 
 
 async def add(
@@ -120,7 +120,7 @@ async def newest(
     """Below the id `before`; of one entry, or of all."""
     params = {
         "owner": user_id,
-        "before": _FIRST if before is None else before,
+        "before": HIGHEST if before is None else before,
         "limit": limit,
         "entry_id": entry_id,
     }

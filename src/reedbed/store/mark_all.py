@@ -14,12 +14,12 @@ from reedbed.store import undo
 from reedbed.store.alive import alive, follows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, larger, smaller, unindexed
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import subscriptions, undo_rows, unread
 from reedbed.store.undo import MovedMark
 
-NO_END = 2**62
 FEW = 8
 
 
@@ -39,7 +39,7 @@ async def mark_all(
     tx: Tx, user_id: int, feed_ids: list[int] | None, up_to: int | None, *, token_hash: str, now: Instant
 ) -> int:
     """How many became read. `feed_ids` None means all; `up_to` is the newest entry the reader has seen."""
-    top = NO_END if up_to is None else up_to
+    top = HIGHEST if up_to is None else up_to
     rows = await tx.all(_TOUCHED(feed_ids is not None), {"user_id": user_id, "feed_ids": feed_ids})
     left = await _left_above(tx, user_id, [row["feed_id"] for row in rows if row["newest_id"] > top], top)
     moves = [_move(row, top, left.get(row["feed_id"], 0)) for row in rows]

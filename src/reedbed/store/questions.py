@@ -12,6 +12,7 @@ from reedbed.domain.questions import AnswerText, Question
 from reedbed.domain.times import Instant
 from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import questions
@@ -58,8 +59,6 @@ _OLDEST_KEPT = Statement(
 )
 _FORGET = Statement(delete(questions).where(_mine, questions.c.id <= bindparam("last", type_=BigInteger)))
 
-FIRST = 2**62
-
 
 async def add(tx: Tx, user_id: int, question: str, scope: Scope, *, model: str, now: Instant) -> int:
     params = {
@@ -78,7 +77,7 @@ async def get(tx: Tx, user_id: int, question_id: int) -> Question | None:
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Question]:
-    params = {"owner": user_id, "before": before or FIRST, "most": limit}
+    params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
     return [_question(row) for row in await tx.all(_NEWEST, params)]
 
 

@@ -18,6 +18,7 @@ from reedbed.store import tables as t
 from reedbed.store.alive import alive, lock_followers_of_entries
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
+from reedbed.store.keyset import LOWEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.unread import forget_entries
@@ -27,7 +28,7 @@ entries, subscriptions, unread, feeds = t.entries, t.subscriptions, t.unread, t.
 State = Literal["read", "unread", "any"]
 Place = tuple[Instant, int]
 """When an entry arrived, and its id: candidates are walked in this order."""
-START: Place = (-(2**62), 0)
+START: Place = (LOWEST, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from reedbed.store.alive import alive
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import LISTED, entry_row, followed, tags_of, with_states
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, feeds, stories, story_entries, story_splits, subscriptions, unread
@@ -26,7 +27,6 @@ from reedbed.store.tables import entries, feeds, stories, story_entries, story_s
 MOST_NAMED = 12
 """Sources a line of the list knows by name."""
 FIRST_SLICE = 3 * DAY
-ALL_OF_TIME = 2**62
 LEAST_FEEDS = 2
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
@@ -104,7 +104,7 @@ async def page(
 ) -> list[StoryLine]:
     """The stories with the newest news first; `limit` of them, or all there are."""
     found: list[StoryLine] = []
-    until, length = ALL_OF_TIME if cursor is None else cursor.sort_at + 1, FIRST_SLICE
+    until, length = HIGHEST if cursor is None else cursor.sort_at + 1, FIRST_SLICE
     since = (now if cursor is None else cursor.sort_at) - length
     oldest = now - KEPT - LONGEST
     while len(found) < limit and until > oldest:

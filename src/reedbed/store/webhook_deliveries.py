@@ -9,11 +9,10 @@ from sqlalchemy import bindparam, delete, insert, update
 from reedbed.domain.times import Instant
 from reedbed.domain.webhooks import Delivery, Event, Outcome
 from reedbed.store.database import Row, Tx
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import webhook_deliveries as deliveries
-
-NO_END = 2**62
 
 _COLUMNS = (
     deliveries.c.id,
@@ -81,7 +80,12 @@ async def get(tx: Tx, user_id: int, delivery_id: int) -> Delivery | None:
 async def newest(
     tx: Tx, user_id: int, webhook_id: int, *, limit: int, before: int | None = None
 ) -> list[Delivery]:
-    params = {"owner": user_id, "hook": webhook_id, "before": before or NO_END, "most": limit}
+    params = {
+        "owner": user_id,
+        "hook": webhook_id,
+        "before": HIGHEST if before is None else before,
+        "most": limit,
+    }
     return [_delivery(row) for row in await tx.all(_PAGE, params)]
 
 

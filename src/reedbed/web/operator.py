@@ -32,7 +32,6 @@ MOST_TROUBLED = 50
 MOST_MEMBERS = 100
 MOST_EVENTS = 20
 MOST_SLOW = 10
-LATER_THAN_ANY = (2**62, 2**62)
 SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
 
 
@@ -52,7 +51,7 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         slow = await overview.slowest(tx, SPANS[span].begin(now), limit=MOST_SLOW)
         alive, jobs_now = await processes.everyone(tx), await jobs.under_way(tx)
         invited, problems = await mail_links.invites(tx, now), await reported(tx)
-        lately = await events.page(tx, user_id=None, kind=None, before=LATER_THAN_ANY, limit=MOST_EVENTS)
+        lately = await events.newest(tx, limit=MOST_EVENTS)
     shown = OperatorPage(
         running=_running(runtime, counted),
         spans=_spans(span),

@@ -29,6 +29,7 @@ from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import SECOND, Instant
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST, LOWEST
 from reedbed.store.search.parts import NO_WORDS, Part, Words
 from reedbed.store.search.places import Checked, Hit, Span
 from reedbed.store.statements import Statement
@@ -54,7 +55,6 @@ KEY_COST = 2.0
 words, for a word looked up in one segment for one entry, and for the key of an entry."""
 _DRIFT = 3_600
 """Seconds by which a key may lie after its entry, where many share a moment."""
-_LOWEST, _HIGHEST = -(2**62), 2**62
 
 _ABANDON = Statement(
     text("UPDATE search_keys SET entry_id = NULL WHERE entry_id IN (SELECT value FROM json_each(:ids))")
@@ -375,8 +375,8 @@ def _drift(entry_id: int, width: int) -> int:
 
 def _keys(span: Span) -> dict[str, int]:
     """The open range of keys between two moments, or beyond the key of the last match."""
-    above = _LOWEST if span.after is None else _second(span.after) - 1
-    below = _HIGHEST if span.before is None else _second(span.before) + _DRIFT
+    above = LOWEST if span.after is None else _second(span.after) - 1
+    below = HIGHEST if span.before is None else _second(span.before) + _DRIFT
     if span.beyond is None:
         return {"above": above, "below": below}
     here = _second(span.beyond.sort_at)

@@ -16,14 +16,13 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    literal_column,
-    tuple_,
     union,
 )
 
 from reedbed.domain.paging import Cursor, Order
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order
+from reedbed.store.keyset import beyond, entry_id_of, in_direction, up_to
 from reedbed.store.search.narrowing import Narrow, params_of
 from reedbed.store.search.places import Hit, Span
 from reedbed.store.sql import func, select
@@ -38,8 +37,6 @@ PASSED_OVER = 7
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 _MOST: ColumnElement[int] = bindparam("most", type_=BigInteger)
-_LOWEST: ColumnElement[int] = literal_column(str(-(2**62)))
-_HIGHEST: ColumnElement[int] = literal_column(str(2**62))
 
 _FOLLOWED = Statement(
     select(subscriptions.c.feed_id)
@@ -129,9 +126,9 @@ def _select_walked(table: FromClause, one: bool, bounds: _Bounds) -> Select[Any,
     elif one and "feed_id" in table.c:
         conditions.append(table.c.feed_id == bindparam("feed"))
     return (
-        select(table.c.sort_at, _id_of(table))
+        select(table.c.sort_at, entry_id_of(table))
         .where(*conditions, *_within(bounds, table))
-        .order_by(*_direction(bounds, table.c.sort_at, _id_of(table)))
+        .order_by(*in_direction(bounds.order, table.c.sort_at, entry_id_of(table)))
         .limit(_MOST)
     )
 
@@ -161,7 +158,7 @@ _MERGED = Shapes(_select_merged)
 
 def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any, Any]:
     key, entry_id = merged.c
-    return select(key, entry_id).order_by(*_direction(bounds, key, entry_id)).limit(_MOST)
+    return select(key, entry_id).order_by(*in_direction(bounds.order, key, entry_id)).limit(_MOST)
 
 
 def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any, Any]:
@@ -171,18 +168,16 @@ def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any, Any]:
     last = (
         select(row.c.sort_at)
         .where(*_of_user(row), row.c[of.name] == owner_id, *_within(bounds, row))
-        .order_by(*_direction(bounds, row.c.sort_at, _id_of(row)))
+        .order_by(*in_direction(bounds.order, row.c.sort_at, entry_id_of(row)))
         .offset(bindparam("rank", type_=BigInteger))
         .limit(1)
         .correlate(owner)
         .scalar_subquery()
     )
-    newest = bounds.order == "newest"
-    end = func.coalesce(last, _LOWEST if newest else _HIGHEST)
-    reaches = table.c.sort_at >= end if newest else table.c.sort_at <= end
+    reaches = up_to(bounds.order, table.c.sort_at, last)
     joined = in_order(owner, table, and_(of == owner_id, *_of_user(table), reaches))
     return (
-        select(table.c.sort_at, _id_of(table).label("entry_id"))
+        select(table.c.sort_at, entry_id_of(table).label("entry_id"))
         .select_from(joined)
         .where(owner.c.user_id == _USER, *_within(bounds, table))
     )
@@ -198,19 +193,10 @@ def _of_user(table: FromClause) -> list[ColumnElement[bool]]:
 def _within(bounds: _Bounds, table: FromClause) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if bounds.beyond:
-        here = tuple_(table.c.sort_at, _id_of(table))
-        there = tuple_(bindparam("beyond_at", type_=BigInteger), bindparam("beyond_id", type_=BigInteger))
-        conditions.append(here < there if bounds.order == "newest" else here > there)
+        place = (bindparam("beyond_at", type_=BigInteger), bindparam("beyond_id", type_=BigInteger))
+        conditions.append(beyond(bounds.order, (table.c.sort_at, entry_id_of(table)), place))
     if bounds.after:
         conditions.append(table.c.sort_at >= bindparam("after", type_=BigInteger))
     if bounds.before:
         conditions.append(table.c.sort_at < bindparam("before", type_=BigInteger))
     return conditions
-
-
-def _direction(bounds: _Bounds, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
-    return [column.desc() if bounds.order == "newest" else column.asc() for column in columns]
-
-
-def _id_of(table: FromClause) -> ColumnElement[Any]:
-    return table.c.entry_id if "entry_id" in table.c else table.c.id

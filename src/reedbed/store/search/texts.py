@@ -9,13 +9,14 @@ from reedbed.domain.search_rank import Candidate
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_bodies
 
 Place = tuple[Instant, int]
 """Where an entry stands: its `sort_at` and its id."""
-NEWEST: Place = (2**62, 0)
+NEWEST: Place = (HIGHEST, 0)
 
 MOST_READ = 60_000
 """Characters of markup; an excerpt comes from the first part of a text."""

@@ -17,6 +17,7 @@ from sqlalchemy import text
 from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.search_words import SearchWords
 from reedbed.store.database import Tx
+from reedbed.store.keyset import HIGHEST, LOWEST
 from reedbed.store.search.parts import NO_WORDS, Part, Words
 from reedbed.store.search.places import Checked, Hit, Span
 from reedbed.store.statements import Statement
@@ -31,7 +32,6 @@ SHORT, LONG = 1_000, 1_500
 """Bytes of a row, as it is kept."""
 _MAX_POSITIONS = 16_000
 """A vector counts to 16,383; beyond it no phrase is found."""
-_LOWEST, _HIGHEST = -(2**62), 2**62
 _WEIGHTS = {"title": "A", "author": "B", None: ""}
 _ANY_COLUMN = ("A", "B", "D")
 
@@ -123,12 +123,12 @@ async def plan(tx: Tx, words: Words) -> Plan:
 
 
 async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
-    first = Cursor(_HIGHEST, 0) if span.order == "newest" else Cursor(_LOWEST, 0)
+    first = Cursor(HIGHEST, 0) if span.order == "newest" else Cursor(LOWEST, 0)
     beyond = span.beyond or first
     params = {
         "match": expression(plan.index),
-        "after": _LOWEST if span.after is None else span.after,
-        "before": _HIGHEST if span.before is None else span.before,
+        "after": LOWEST if span.after is None else span.after,
+        "before": HIGHEST if span.before is None else span.before,
         "beyond_at": beyond.sort_at,
         "beyond_id": beyond.id,
         "most": most,
