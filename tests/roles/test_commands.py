@@ -1,5 +1,6 @@
 """Commands for operators, as real processes."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -57,6 +58,45 @@ def test_with_several_people_it_must_be_said_whose(tmp_path: Path) -> None:
     assert unsaid.returncode == 1 and "Say whose with --user" in unsaid.stderr
     unknown = run_once("opml", "export", "--user", "third@example.org", cwd=tmp_path)
     assert unknown.returncode == 1 and "There is no user third@example.org." in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("migrate", {"schema"}),
+        ("check", {"file", "sound"}),
+        ("vacuum", {"bytes_freed"}),
+        ("backup", {"file"}),
+        ("reindex", {"entries"}),
+        (
+            "cleanup",
+            {
+                "entries_removed",
+                "unread_removed",
+                "articles_cleared",
+                "feeds_removed",
+                "bytes_freed",
+                "notes",
+            },
+        ),
+    ],
+)
+def test_what_a_command_did_is_told_to_programs(tmp_path: Path, command: str, told: set[str]) -> None:
+    run_once("admin", "db", "migrate", cwd=tmp_path)
+    done = run_once("admin", "db", command, "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (facts,) = json.loads(done.stdout)
+    assert set(facts) == told
+
+
+@pytest.mark.parametrize("command", [("import",), ("admin", "import"), ("opml", "import")])
+def test_what_moved_in_is_told_to_programs(tmp_path: Path, command: tuple[str, ...]) -> None:
+    run_once("admin", "db", "migrate", cwd=tmp_path)
+    (tmp_path / "mine.opml").write_text(OPML)
+    done = run_once(*command, "mine.opml", "--json", cwd=tmp_path)
+    (report,) = json.loads(done.stdout)
+    assert (done.returncode, report["imported"], report["skipped"]) == (1, 1, 0)
+    assert [line["url"] for line in report["errors"]] == ["no"]
 
 
 def test_lines_that_cannot_be_followed_are_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from reedbed.cli.ai import ai
 from reedbed.cli.database import db
 from reedbed.cli.feeds import feed, root_domains
 from reedbed.cli.health import health
+from reedbed.cli.imports import import_command
 from reedbed.cli.users import user
 from reedbed.cli.workers import workers
 
@@ -22,3 +23,4 @@ admin.add_command(workers)
 admin.add_command(health)
 admin.add_command(feed)
 admin.add_command(root_domains)
+admin.add_command(import_command)

@@ -1,22 +1,14 @@
 """`reedbed admin ai`: the model, its queue and its cost."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from reedbed.cli.options import data_dir_option
+from reedbed.cli.options import report_options
 from reedbed.cli.working import show, with_runtime
 from reedbed.domain.times import rfc3339
 from reedbed.services.runtime import Runtime
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def ai_options(command: F) -> F:
-    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
-    return data_dir_option(command)
 
 
 @click.group()
@@ -25,28 +17,28 @@ def ai() -> None:
 
 
 @ai.command()
-@ai_options
+@report_options
 def status(data_dir: Path | None, *, as_json: bool) -> None:
     """The breaker, the queue, and what was spent."""
     show([with_runtime(_status, data_dir)], as_json=as_json)
 
 
 @ai.command()
-@ai_options
+@report_options
 def pause(data_dir: Path | None, *, as_json: bool) -> None:
     """Stop asking the model; the built-in extract goes on."""
     _set_paused(data_dir, paused=True, as_json=as_json)
 
 
 @ai.command()
-@ai_options
+@report_options
 def resume(data_dir: Path | None, *, as_json: bool) -> None:
     """Ask the model again."""
     _set_paused(data_dir, paused=False, as_json=as_json)
 
 
 @ai.command()
-@ai_options
+@report_options
 def retry(data_dir: Path | None, *, as_json: bool) -> None:
     """Wake what rests after failures."""
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import click
 
-from reedbed.cli.options import data_dir_option
-from reedbed.cli.working import with_runtime
+from reedbed.cli.options import report_options
+from reedbed.cli.working import say, with_runtime
 from reedbed.domain.errors import CannotStart
 from reedbed.settings import load
 
@@ -20,21 +20,22 @@ def db() -> None:
 
 
 @db.command()
-@data_dir_option
-def migrate(data_dir: Path | None) -> None:
+@report_options
+def migrate(data_dir: Path | None, *, as_json: bool) -> None:
     """Bring the database to this program's schema (SQLite: after a backup)."""
     from reedbed.store import migrations
     from reedbed.store.startup import prepare
 
     asyncio.run(prepare(load({"data_dir": data_dir}).database, may_migrate=True))
-    click.echo(f"The database has schema {migrations.newest()}.")
+    schema = migrations.newest()
+    say(f"The database has schema {schema}.", {"schema": schema}, as_json=as_json)
 
 
 @db.command()
 @click.argument("target", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Replace TARGET without asking.")
-@data_dir_option
-def backup(target: Path | None, data_dir: Path | None, *, yes: bool) -> None:
+@report_options
+def backup(target: Path | None, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Copy the SQLite file to TARGET (default: backups/ in the data directory), also while Reedbed runs."""
     from reedbed.store.backup import make_copy
 
@@ -43,14 +44,14 @@ def backup(target: Path | None, data_dir: Path | None, *, yes: bool) -> None:
     if chosen.exists() and not yes:
         click.confirm(f"Replace {chosen}?", abort=True)
     make_copy(source, chosen)
-    click.echo(f"Copied to {chosen}.")
+    say(f"Copied to {chosen}.", {"file": str(chosen)}, as_json=as_json)
 
 
 @db.command()
 @click.argument("source", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@data_dir_option
-def restore(source: Path, data_dir: Path | None, *, yes: bool) -> None:
+@report_options
+def restore(source: Path, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Put a copy back as the database. Stop Reedbed first; the present file is kept beside it."""
     from reedbed.store.backup import restore_sqlite
 
@@ -58,58 +59,66 @@ def restore(source: Path, data_dir: Path | None, *, yes: bool) -> None:
     if not yes:
         click.confirm(f"Replace {target} by {source}? The present file is kept", abort=True)
     kept = restore_sqlite(source, target)
-    click.echo(f"Restored {source}." + (f" The file before is {kept}." if kept else ""))
+    say(
+        f"Restored {source}." + (f" The file before is {kept}." if kept else ""),
+        {"file": str(source), "before": str(kept) if kept else None},
+        as_json=as_json,
+    )
 
 
 @db.command()
-@data_dir_option
-def check(data_dir: Path | None) -> None:
+@report_options
+def check(data_dir: Path | None, *, as_json: bool) -> None:
     """Read the whole SQLite file and say whether it is sound."""
     from reedbed.store.startup import check_integrity
 
     path = _sqlite_file(data_dir)
     check_integrity(path, thorough=True)
-    click.echo(f"{path} is sound.")
+    say(f"{path} is sound.", {"file": str(path), "sound": True}, as_json=as_json)
 
 
 @db.command()
-@data_dir_option
-def vacuum(data_dir: Path | None) -> None:
+@report_options
+def vacuum(data_dir: Path | None, *, as_json: bool) -> None:
     """Give unused space of the SQLite file back to the disk."""
     from reedbed.store.vacuum import vacuum_sqlite
 
     path = _sqlite_file(data_dir)
     freed = vacuum_sqlite(path)
-    click.echo(f"{freed // 1024} KB given back.")
+    say(f"{freed // 1024} KB given back.", {"bytes_freed": freed}, as_json=as_json)
 
 
 @db.command()
-@data_dir_option
-def cleanup(data_dir: Path | None) -> None:
+@report_options
+def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
     """Remove now what the settings do not keep, instead of waiting for the night."""
     from reedbed.services.cleanups import clean_up_alone
 
     done = with_runtime(clean_up_alone, data_dir)
-    click.echo(
+    facts = ("entries_removed", "unread_removed", "articles_cleared", "feeds_removed", "bytes_freed", "notes")
+    say(
         f"{done.entries_removed} entries removed ({done.unread_removed} of them unread), "
         f"{done.articles_cleared} whole articles, {done.feeds_removed} feeds, "
-        f"{done.bytes_freed // 1024} KB freed." + (f" {done.notes}" if done.notes else "")
+        f"{done.bytes_freed // 1024} KB freed." + (f" {done.notes}" if done.notes else ""),
+        {name: getattr(done, name) for name in facts},
+        as_json=as_json,
     )
 
 
 @db.command()
-@data_dir_option
-def reindex(data_dir: Path | None) -> None:
+@report_options
+def reindex(data_dir: Path | None, *, as_json: bool) -> None:
     """Build the search index anew; searches find what is in it so far."""
     from reedbed.services.search_upkeep import rebuild_search
 
-    click.echo(f"{with_runtime(rebuild_search, data_dir)} entries indexed.")
+    indexed = with_runtime(rebuild_search, data_dir)
+    say(f"{indexed} entries indexed.", {"entries": indexed}, as_json=as_json)
 
 
 @db.command()
 @click.option("--to", "target", required=True, help="postgresql://… or sqlite:///…, a database without rows.")
-@data_dir_option
-def move(target: str, data_dir: Path | None) -> None:
+@report_options
+def move(target: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Copy everything into another database. Stop Reedbed first; the present one stays as it is."""
     from reedbed.services.moving import move_collection
 
@@ -118,9 +127,11 @@ def move(target: str, data_dir: Path | None) -> None:
         raise CannotStart("The target must start with sqlite:/// or postgresql://.")
     with _Progress() as progress:
         moved = asyncio.run(move_collection(source, target, progress.copied, progress.indexed))
-    click.echo(
+    say(
         f"{moved.rows} rows in {moved.tables} tables moved and counted. "
-        "Set REEDBED_DATABASE_URL to the new address and start Reedbed."
+        "Set REEDBED_DATABASE_URL to the new address and start Reedbed.",
+        {"rows": moved.rows, "tables": moved.tables},
+        as_json=as_json,
     )
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reedbed.cli.feed_settings import setting_options, settings_of
-from reedbed.cli.options import data_dir_option
-from reedbed.cli.working import show, with_runtime
+from reedbed.cli.options import report_options
+from reedbed.cli.working import say, show, with_runtime
 from reedbed.domain.feed_fetching import FeedFetching
 from reedbed.domain.times import MINUTE, rfc3339
 from reedbed.services.runtime import Runtime
@@ -16,13 +16,6 @@ from reedbed.services.runtime import Runtime
 if TYPE_CHECKING:
     from reedbed.services.feed_settings import FeedSettings
     from reedbed.store.operator_feeds import OperatorFeed
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def feed_options(command: F) -> F:
-    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
-    return data_dir_option(command)
 
 
 @click.group()
@@ -34,7 +27,7 @@ def feed() -> None:
 @click.argument("url")
 @click.option("--no-root-domain", is_flag=True, help="Belong to no site.")
 @setting_options
-@feed_options
+@report_options
 def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool, **given: Any) -> None:
     """Add a feed, disabled and not polled: `enable` and `sync` come next."""
     settings = settings_of(given)
@@ -51,7 +44,7 @@ def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool,
 @click.argument("feed")
 @setting_options
 @click.option("--deframe/--no-deframe", default=None, help="Read its entries and show them at the doors.")
-@feed_options
+@report_options
 def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **given: Any) -> None:
     """Change how a feed is fetched and deframed; another way of fetching is tried at once."""
     _change(feed, settings_of(given), data_dir, as_json=as_json)
@@ -59,7 +52,7 @@ def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **given: Any
 
 @feed.command()
 @click.argument("feed")
-@feed_options
+@report_options
 def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Delete a feed softly; who follows it goes on reading it."""
 
@@ -69,17 +62,17 @@ def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
         return await delete_feed(runtime, feed)
 
     gone = with_runtime(work, data_dir)
-    if as_json:
-        show([_line(gone, as_json=True)], as_json=True)
-    elif gone.deleted:
-        click.echo(f"{gone.url} is deleted.")
-    else:
-        click.echo(f"{gone.url} is not deframed any more. {gone.followers} who follow it go on reading it.")
+    sentence = (
+        f"{gone.url} is deleted."
+        if gone.deleted
+        else f"{gone.url} is not deframed any more. {gone.followers} who follow it go on reading it."
+    )
+    say(sentence, _line(gone, as_json=True), as_json=as_json)
 
 
 @feed.command()
 @click.argument("feed")
-@feed_options
+@report_options
 def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Let the doors serve it and workers take it; does not schedule a run."""
 
@@ -93,7 +86,7 @@ def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 
 @feed.command()
 @click.argument("feed")
-@feed_options
+@report_options
 def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Shut the doors at once; no worker takes it, whatever is scheduled."""
 
@@ -108,7 +101,7 @@ def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 @feed.command()
 @click.argument("feed")
 @click.argument("state", type=click.Choice(["on", "off"]))
-@feed_options
+@report_options
 def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Schedule the next run after each good one, or not."""
     from reedbed.services.feed_settings import FeedSettings
@@ -117,7 +110,7 @@ def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> N
 
 
 @feed.command("list")
-@feed_options
+@report_options
 def list_command(data_dir: Path | None, *, as_json: bool) -> None:
     """Every feed but private ones, with its state."""
 
@@ -131,7 +124,7 @@ def list_command(data_dir: Path | None, *, as_json: bool) -> None:
 
 @feed.command()
 @click.argument("feed")
-@feed_options
+@report_options
 def sync(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Run a feed now, also one that stopped; fails for a disabled or deleted one."""
 
@@ -149,7 +142,7 @@ def root_domains() -> None:
 
 
 @root_domains.command("list")
-@feed_options
+@report_options
 def list_root_domains_command(data_dir: Path | None, *, as_json: bool) -> None:
     """Every root domain, with its number of feeds."""
 
@@ -164,7 +157,7 @@ def list_root_domains_command(data_dir: Path | None, *, as_json: bool) -> None:
 @root_domains.command("set")
 @click.argument("feed")
 @click.argument("domain")
-@feed_options
+@report_options
 def set_root_domain_command(feed: str, domain: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Put a feed under a site."""
     _set_root_domain(feed, domain, data_dir, as_json=as_json)
@@ -172,7 +165,7 @@ def set_root_domain_command(feed: str, domain: str, data_dir: Path | None, *, as
 
 @root_domains.command("clear")
 @click.argument("feed")
-@feed_options
+@report_options
 def clear_root_domain_command(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Take a feed from its site."""
     _set_root_domain(feed, None, data_dir, as_json=as_json)

@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from reedbed.cli.options import data_dir_option
+from reedbed.cli.options import report_options
 from reedbed.cli.working import show, with_runtime
 from reedbed.services.runtime import Runtime
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@data_dir_option
+@report_options
 def health(data_dir: Path | None, *, as_json: bool) -> None:
     """Check now what is checked every five minutes. Exit code 1 when something is wrong."""
     rows = with_runtime(_rows, data_dir)

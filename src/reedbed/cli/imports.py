@@ -1,13 +1,14 @@
-"""`reedbed import`: move in from another reader."""
+"""`reedbed import`, also `reedbed admin import`: move in from another reader."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from reedbed.cli.opml import user_id_of
-from reedbed.cli.options import data_dir_option
-from reedbed.cli.working import with_runtime
+from reedbed.cli.options import report_options
+from reedbed.cli.working import say, with_runtime
 from reedbed.domain.errors import Invalid
 from reedbed.services.runtime import Runtime
 
@@ -17,9 +18,15 @@ from reedbed.services.runtime import Runtime
 @click.option("--miniflux", "address", help="The address of a Miniflux to take everything from.")
 @click.option("--token", envvar="MINIFLUX_TOKEN", default="", help="Its API key; or set MINIFLUX_TOKEN.")
 @click.option("--user", "email", help="Whose; not needed while there is only one.")
-@data_dir_option
+@report_options
 def import_command(
-    file: Path | None, address: str | None, token: str, email: str | None, data_dir: Path | None
+    file: Path | None,
+    address: str | None,
+    token: str,
+    email: str | None,
+    data_dir: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Bring in FILE: OPML, starred JSON, or the SQLite database of FreshRSS, Fusion or ReedMe."""
     from reedbed.services.libraries import import_file, import_miniflux
@@ -32,10 +39,12 @@ def import_command(
             report = await import_file(runtime, user_id, file, _tell)
         else:
             raise Invalid("Name a file, or a Miniflux with --miniflux.")
-        click.echo(
+        say(
             f"From {report.source}: {report.imported} feeds followed, {report.skipped} were already, "
             f"{report.starred} stars, {report.tagged} tagged, {report.bookmarked} bookmarks, "
-            f"{report.read} read marks."
+            f"{report.read} read marks.",
+            asdict(report),
+            as_json=as_json,
         )
         for line in report.errors:
             click.echo(f"{line.title or line.url}: {line.message}", err=True)

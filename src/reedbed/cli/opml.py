@@ -1,13 +1,14 @@
 """`reedbed opml`: a user's subscriptions in and out of a file."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from reedbed.cli.options import data_dir_option
-from reedbed.cli.working import with_runtime
+from reedbed.cli.options import data_dir_option, report_options
+from reedbed.cli.working import say, with_runtime
 from reedbed.domain.emails import email_address
 from reedbed.domain.errors import NotFound
 from reedbed.services.runtime import Runtime
@@ -21,8 +22,8 @@ def opml() -> None:
 @opml.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.option("--user", "email", help="Whose; not needed while there is only one.")
-@data_dir_option
-def import_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> None:
+@report_options
+def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_json: bool) -> None:
     """Follow every feed of FILE (- is standard input); lines that cannot be followed are named."""
     from reedbed.services.opml import import_opml
 
@@ -30,7 +31,11 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> Non
 
     async def work(runtime: Runtime) -> int:
         report = await import_opml(runtime, await user_id_of(runtime, email), body)
-        click.echo(f"{report.imported} followed, {report.skipped} were followed already.")
+        say(
+            f"{report.imported} followed, {report.skipped} were followed already.",
+            asdict(report),
+            as_json=as_json,
+        )
         for line in report.errors:
             click.echo(f"{line.title or line.url}: {line.message}", err=True)
         return len(report.errors)

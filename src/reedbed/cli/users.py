@@ -3,24 +3,17 @@
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from reedbed.cli.options import data_dir_option
-from reedbed.cli.working import show, with_runtime
+from reedbed.cli.options import report_options
+from reedbed.cli.working import say, show, with_runtime
 from reedbed.domain.accounts import ROLES, User
 from reedbed.domain.times import rfc3339
 from reedbed.services.runtime import Runtime
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 EVERYBODY = 2**31
-
-
-def user_options(command: F) -> F:
-    command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
-    return data_dir_option(command)
 
 
 @click.group()
@@ -29,7 +22,7 @@ def user() -> None:
 
 
 @user.command("list")
-@user_options
+@report_options
 def list_users(data_dir: Path | None, *, as_json: bool) -> None:
     """Everybody, with their role and how many feeds they follow."""
 
@@ -54,7 +47,7 @@ def list_users(data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("email")
 @click.option("--role", type=click.Choice(ROLES), default="user", show_default=True)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-@user_options
+@report_options
 def add(email: str, role: str, data_dir: Path | None, *, password_stdin: bool, as_json: bool) -> None:
     """Make an account; without a password, print a link to choose one."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
@@ -72,7 +65,7 @@ def add(email: str, role: str, data_dir: Path | None, *, password_stdin: bool, a
 
 @user.command("reset-link")
 @click.argument("email")
-@user_options
+@report_options
 def reset_link_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Print a link to choose a new password; it works once, for an hour."""
 
@@ -82,12 +75,13 @@ def reset_link_command(email: str, data_dir: Path | None, *, as_json: bool) -> N
 
         return await reset_link(runtime, await find_member(runtime, email))
 
-    _show_link(email, with_runtime(work, data_dir), as_json=as_json)
+    link = with_runtime(work, data_dir)
+    say(link, {"email": email, "link": link}, as_json=as_json)
 
 
 @user.command("invite")
 @click.argument("email")
-@user_options
+@report_options
 def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Invite somebody: print the link, and mail it where mail is set up."""
 
@@ -96,12 +90,13 @@ def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 
         return (await invite(runtime, email)).url
 
-    _show_link(email, with_runtime(work, data_dir), as_json=as_json)
+    link = with_runtime(work, data_dir)
+    say(link, {"email": email, "link": link}, as_json=as_json)
 
 
 @user.command()
 @click.argument("email")
-@user_options
+@report_options
 def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Shut somebody out: logged out everywhere, tokens asleep; nothing is deleted."""
     from reedbed.services.members import disable_member
@@ -111,7 +106,7 @@ def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 
 @user.command()
 @click.argument("email")
-@user_options
+@report_options
 def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Let somebody in again."""
     from reedbed.services.members import enable_member
@@ -122,7 +117,7 @@ def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @user.command("set-role")
 @click.argument("email")
 @click.argument("role", type=click.Choice(ROLES))
-@user_options
+@report_options
 def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Make somebody an owner, an admin or a plain user."""
     from reedbed.services.members import set_role
@@ -133,8 +128,8 @@ def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: b
 @user.command()
 @click.argument("email")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@data_dir_option
-def delete(email: str, data_dir: Path | None, *, yes: bool) -> None:
+@report_options
+def delete(email: str, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Delete an account with everything in it, for good."""
     if not yes:
         click.confirm(f"Delete {email} with all feeds, marks, tags, bookmarks and notes?", abort=True)
@@ -145,7 +140,7 @@ def delete(email: str, data_dir: Path | None, *, yes: bool) -> None:
         await delete_member(runtime, await find_member(runtime, email))
 
     with_runtime(work, data_dir)
-    click.echo(f"{email} is gone.")
+    say(f"{email} is gone.", {"email": email, "deleted": True}, as_json=as_json)
 
 
 def _change(
@@ -161,13 +156,6 @@ def _change(
         return _shown(await change(runtime, await find_member(runtime, email)))
 
     show([with_runtime(work, data_dir)], as_json=as_json)
-
-
-def _show_link(email: str, url: str, *, as_json: bool) -> None:
-    if as_json:
-        show([{"email": email, "link": url}], as_json=True)
-    else:
-        click.echo(url)
 
 
 def _shown(user: User) -> dict[str, Any]:

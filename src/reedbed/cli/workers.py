@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from reedbed.cli.options import data_dir_option
+from reedbed.cli.options import report_options
 from reedbed.cli.working import show, with_runtime
 from reedbed.domain.times import SECOND, rfc3339
 from reedbed.services.runtime import Runtime
@@ -14,8 +14,7 @@ HEADINGS = {"feed_fetch_state": "feeds", "summary_queue": "summaries"}
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@data_dir_option
+@report_options
 def workers(data_dir: Path | None, *, as_json: bool) -> None:
     """Every process of this instance: its role, when it was last heard of, what it has in hand."""
     rows = with_runtime(_rows, data_dir)

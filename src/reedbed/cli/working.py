@@ -17,12 +17,14 @@ T = TypeVar("T")
 def with_runtime(work: Callable[[Runtime], Awaitable[T]], data_dir: Path | None = None) -> T:
     """Do this on the instance that the settings name; it may be running at the same time."""
     from reedbed.roles.build import running
+    from reedbed.roles.logs import logs_of_a_command
 
     async def do() -> T:
         async with running(load({"data_dir": data_dir}), may_migrate=False) as runtime:
             return await work(runtime)
 
-    return asyncio.run(do())
+    with logs_of_a_command():
+        return asyncio.run(do())
 
 
 def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -31,6 +33,14 @@ def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
         click.echo(orjson.dumps(list(rows), option=orjson.OPT_INDENT_2).decode())
     elif rows:
         _print_table([list(rows[0]), *([_word(value) for value in row.values()] for row in rows)])
+
+
+def say(sentence: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """The same for what is one sentence to people."""
+    if as_json:
+        show([facts], as_json=True)
+    else:
+        click.echo(sentence)
 
 
 def _print_table(lines: Sequence[Sequence[str]]) -> None:

@@ -3,8 +3,8 @@
 import logging
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -42,6 +42,20 @@ def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequen
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     # It warns of every broken form, which any stranger may send as often as he likes.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
+
+
+@contextmanager
+def logs_of_a_command() -> Generator[None]:
+    """A command says itself what went well: its log is trouble alone, and never among what it prints."""
+    before = structlog.get_config()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=lambda *_: _LastingLogger(sys.stderr),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def _opened(file: Path) -> TextIO:
