@@ -20,6 +20,7 @@ from reedbed.web.feed_pages import folder_choices
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
+from reedbed.web.steps import stepped
 from reedbed.web.summary_choices import chosen_words, summary_choices
 from reedbed.web.views.frame import Choice, Count, Toast
 from reedbed.web.views.managing import FolderLine, FoldersPage
@@ -104,7 +105,8 @@ async def _move(runtime: Runtime, user_id: int, folder_id: int, form: dict[str, 
     folder = _find(rows, folder_id)
     match form:
         case {"to": "up" | "down" as way}:
-            await _step(runtime, user_id, rows, folder, -1 if way == "up" else 1)
+            level = stepped(_level(rows, folder.parent_id), folder.id, way)
+            await reorder_folders(runtime, user_id, folder.parent_id, level)
         case {"to": "in"}:
             above = _beside(rows, folder, -1)
             if above is not None:
@@ -119,16 +121,6 @@ async def _move(runtime: Runtime, user_id: int, folder_id: int, form: dict[str, 
             await _put(runtime, user_id, rows, folder, path_id(parent) if parent else None, behind=None)
         case _:
             raise Invalid("Say where the folder goes.", field="to")
-
-
-async def _step(
-    runtime: Runtime, user_id: int, rows: Sequence[FolderRow], folder: FolderRow, by: int
-) -> None:
-    level = _level(rows, folder.parent_id)
-    place = level.index(folder.id)
-    wanted = max(0, min(len(level) - 1, place + by))
-    level.insert(wanted, level.pop(place))
-    await reorder_folders(runtime, user_id, folder.parent_id, level)
 
 
 async def _put(

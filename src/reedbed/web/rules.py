@@ -17,6 +17,7 @@ from reedbed.services.rules import (
     create_rule,
     delete_rule,
     get_rule,
+    reorder_rules,
     try_rule,
 )
 from reedbed.services.runtime import Runtime
@@ -26,6 +27,7 @@ from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.rule_forms import blank_form, form_of, line_of, read_draft, typed_form
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
+from reedbed.web.steps import stepped
 from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import DryRun, DryRunHit, RuleForm, RulesPage
 
@@ -90,6 +92,21 @@ async def use_rule(
     next: Text = "/rules",
 ) -> Response:
     await change_rule(runtime, caller.user_id, rule_id, RuleDraft(enabled=value))
+    return see_other(request, next)
+
+
+@router.post("/rules/{rule_id}/move")
+async def move_rule(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    rule_id: IdPath,
+    to: Text = "",
+    next: Text = "/rules",
+) -> Response:
+    async with runtime.db.read() as tx:
+        ids = [row.rule.id for row in await rules.of_user(tx, caller.user_id)]
+    await reorder_rules(runtime, caller.user_id, stepped(ids, rule_id, to))
     return see_other(request, next)
 
 

@@ -55,7 +55,7 @@ def _elsewhere(caller: Caller) -> tuple[Choice, ...]:
         ("/feeds", translate("Feeds")),
         ("/folders", translate("Folders")),
         ("/rules", translate("Rules")),
-        ("/searches", translate("Saved searches")),
+        ("/searches", translate("Searches and tags")),
         ("/bookmarks", translate("Bookmarks")),
         ("/highlights", translate("Highlights")),
         ("/history", translate("Recently read")),

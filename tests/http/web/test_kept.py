@@ -149,6 +149,37 @@ async def test_a_search_name_that_is_taken_keeps_what_was_typed(reading: Client)
     assert 'value="white"' in again.text and 'value="Mine"' in again.text
 
 
+async def test_saved_searches_are_renamed_and_put_in_order(reading: Client, crawl: Crawl) -> None:
+    for name in ("One", "Two", "Three"):
+        await reading.post("/searches", data={"query": "grey", "name": name})
+    in_order = "SELECT name FROM searches ORDER BY position"
+    (one, two, _) = await crawl.column("SELECT id FROM searches ORDER BY id")
+    assert (await reading.post(f"/searches/{two}", data={"name": "Second"})).status_code == 303
+    await reading.post(f"/searches/{two}/move", data={"to": "up"})
+    assert await crawl.column(in_order) == ["Second", "One", "Three"]
+    await reading.post(f"/searches/{one}/move", data={"to": "down"})
+    await reading.post(f"/searches/{one}/move", data={"to": "down"})
+    assert await crawl.column(in_order) == ["Second", "Three", "One"]
+    refused = await reading.post(f"/searches/{one}", data={"name": "Second"})
+    assert refused.status_code == 409 and refused.text.count('value="Second"') == 2
+    assert "aria-invalid" in refused.text
+
+
+async def test_tags_are_renamed_and_deleted_and_entries_stay(reading: Client, crawl: Crawl) -> None:
+    entry = await _first(crawl)
+    await reading.post(f"/entry/{entry}/tags", data={"new_tag": "birds, water"})
+    page = (await reading.get("/searches")).text
+    assert 'value="birds"' in page and 'href="/tag/water"' in page
+    (birds,) = await crawl.column("SELECT id FROM tags WHERE name = 'birds'")
+    refused = await reading.post(f"/tags/{birds}", data={"name": "water"})
+    assert refused.status_code == 409 and "You have a tag of this name already" in refused.text
+    assert (await reading.post(f"/tags/{birds}", data={"name": "Herons"})).status_code == 303
+    assert await crawl.column("SELECT name FROM tags ORDER BY name") == ["Herons", "water"]
+    assert (await reading.post(f"/tags/{birds}/delete")).status_code == 303
+    assert await crawl.column("SELECT name FROM tags") == ["water"]
+    assert (await reading.get(f"/entry/{entry}")).status_code == 200
+
+
 async def test_nobody_reaches_what_another_has_kept(reading: Client, by_cookie: SignIn, crawl: Crawl) -> None:
     entry = await _first(crawl)
     await reading.post(f"/entry/{entry}/bookmark", data={"value": "true"})
@@ -156,6 +187,9 @@ async def test_nobody_reaches_what_another_has_kept(reading: Client, by_cookie: 
     saved = (await reading.post("/searches", data={"query": "grey"})).headers["location"]
     (bookmark,) = await crawl.column("SELECT id FROM bookmarks")
     (highlight,) = await crawl.column("SELECT id FROM highlights")
+    await reading.post(f"/entry/{entry}/tags", data={"new_tag": "birds"})
+    (tag,) = await crawl.column("SELECT id FROM tags")
+    search = saved.rpartition("/")[2]
     stranger = await by_cookie("stranger@example.org")
     stranger.headers.update(OWN_PAGE)
     for path in (
@@ -169,7 +203,11 @@ async def test_nobody_reaches_what_another_has_kept(reading: Client, by_cookie: 
         (f"/bookmarks/{bookmark}/delete", {}),
         (f"/highlights/{highlight}", {"note": "x"}),
         (f"/highlights/{highlight}/delete", {}),
-        (f"/searches/{saved.rpartition('/')[2]}/delete", {}),
+        (f"/searches/{search}", {"name": "x"}),
+        (f"/searches/{search}/move", {"to": "up"}),
+        (f"/searches/{search}/delete", {}),
+        (f"/tags/{tag}", {"name": "x"}),
+        (f"/tags/{tag}/delete", {}),
         (f"/entry/{entry}/bookmark", {"value": "true"}),
         (f"/entry/{entry}/bookmark", {"value": "false"}),
         (f"/entry/{entry}/highlights", {"quote": "reeds"}),

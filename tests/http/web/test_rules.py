@@ -33,6 +33,22 @@ async def test_a_rule_is_tried_kept_changed_rested_and_deleted(reading: Client, 
     assert await crawl.column("SELECT name FROM rules") == []
 
 
+async def test_rules_are_put_in_order(reading: Client, crawl: Crawl) -> None:
+    for name in ("One", "Two"):
+        await reading.post("/rules", data={**HERONS, "name": name})
+    one, two = await crawl.column("SELECT id FROM rules ORDER BY id")
+    page = (await reading.get("/rules")).text
+    assert 'aria-label="Move Two up"' in page and 'aria-label="Move One down"' in page
+    for rule, to, names in (
+        (two, "up", ["Two", "One"]),
+        (two, "up", ["Two", "One"]),
+        (two, "down", ["One", "Two"]),
+    ):
+        assert (await reading.post(f"/rules/{rule}/move", data={"to": to})).status_code == 303
+        assert await crawl.column("SELECT name FROM rules ORDER BY position") == names
+    assert (await reading.post(f"/rules/{one + two}/move", data={"to": "up"})).status_code == 404
+
+
 async def test_a_refused_rule_keeps_everything_that_was_filled_in(reader: Client) -> None:
     wrong = {**HERONS, "name": "", "match": "any", "tag": "wild birds"}
     refused = await reader.post("/rules", data=wrong)

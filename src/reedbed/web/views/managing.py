@@ -286,11 +286,22 @@ class SearchLine:
     name: str
     query: str
     unread: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TagLine:
+    id: int
+    url: str
+    name: str
+    entries: Count
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchesPage:
     searches: tuple[SearchLine, ...]
+    tags: tuple[TagLine, ...] = ()
     name: str = ""
     query: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
