@@ -59,20 +59,24 @@ def fold(text: str) -> str:
 def fold_with_places(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the place in `text` it comes from."""
     if text.isascii():
-        return text.translate(_ASCII), range(len(text))
+        return _fold_ascii(text), range(len(text))
     pieces = list(map(_fold_sign, text))
     return "".join(pieces), [place for place, piece in enumerate(pieces) for _ in piece]
 
 
 def _fold_alphabet(text: str) -> str | None:
     if text.isascii():
-        return text.translate(_ASCII)
+        return _fold_ascii(text)
     for alphabet in _ALPHABETS:
         try:
             return alphabet.fold(text)
         except UnicodeEncodeError:
             continue
     return None
+
+
+def _fold_ascii(text: str) -> str:
+    return text.encode("ascii").translate(_ALPHABETS[0].table).decode("ascii")
 
 
 def _fold_mixed(text: str) -> str | None:
@@ -168,4 +172,3 @@ class _Alphabet:
 
 # Western, Central European, Cyrillic, Greek, Turkish: together nearly all that is written outside East Asia.
 _ALPHABETS = tuple(map(_Alphabet, ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254")))
-_ASCII = _ALPHABETS[0].table[:128].decode("ascii")

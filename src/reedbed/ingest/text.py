@@ -5,7 +5,6 @@ hostile markup needs a parser (`plain_text`).
 """
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
@@ -23,19 +22,31 @@ _INLINE = (
     "time", "u",
     "var", "video", "wbr",
 )  # fmt: skip
-_INLINE_TAGS = frozenset(f"{slash}{name}" for name in _INLINE for slash in ("", "/"))
-_IMAGE = re.compile(r"<img ([^>]*)>")
-_SOURCE = re.compile(r'\b(?:data-http-)?src="(https?:[^"]*)"')
-_SMALL_SIDE = re.compile(r'\b(?:width|height)="([0-9]{1,2})"')
-_DECORATION = re.compile(
-    r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner", re.IGNORECASE
-)
+_BLOCKS = (
+    "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6",
+    "hr", "li", "ol", "p", "pre", "table", "td", "th", "tr", "ul",
+)  # fmt: skip
+# What stands between words in place of a tag. The common blocks are here; whatever else there is breaks too.
+_GAPS = {
+    f"{slash}{name}": gap
+    for names, gap in ((_INLINE, ""), (_BLOCKS, "\n"))
+    for name in names
+    for slash in ("", "/")
+}
+_IMAGE = re.compile(r"<img([^>]*)>")
+_SOURCE = re.compile(r' (?:data-http-)?src="(https?:[^"]*)"')
+_SMALL_SIDE = re.compile(r' (?:width|height)="[0-9]{1,2}"')
+_DECORATION = re.compile(r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner")
+# Clean markup writes no other sign so.
+_SIGNS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+_WRITTEN_SIGN = re.compile("&(?:lt|gt|amp);")
 # Scripts without spaces between words: one character counts as a word.
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
 # All white space that may stand between words and is not one blank: looked for in no time, and seldom there.
+_UNEVEN_ASCII = ("  ", *"\t\v\f\r\x1c\x1d\x1e\x1f")
 _UNEVEN = (
-    "  ",
-    *"\t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000",
+    *_UNEVEN_ASCII,
+    *"\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000",
     *map(chr, range(0x2000, 0x200B)),
 )
 _HIDDEN = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
@@ -65,24 +76,26 @@ def clean_text(clean_html: str) -> str:
 
 def _lines(clean_html: str) -> list[str]:
     """Not one empty, and single blanks between words."""
-    text = "".join(_words_and_breaks(clean_html)) if "<" in clean_html else clean_html
+    text = _words_and_breaks(clean_html) if "<" in clean_html else clean_html
     if "&" in text:
-        # Clean markup writes no other sign so.
-        text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        text = _WRITTEN_SIGN.sub(lambda written: _SIGNS[written[0]], text)
     lines = text.split("\n")
-    if any(map(text.__contains__, _UNEVEN)):
+    if any(map(text.__contains__, _UNEVEN_ASCII if text.isascii() else _UNEVEN)):
         return [words for line in lines if (words := " ".join(line.split()))]
     return [words for line in lines if (words := line.strip())]
 
 
-def _words_and_breaks(clean_html: str) -> Iterator[str]:
+def _words_and_breaks(clean_html: str) -> str:
+    gaps = _GAPS
     first, *pieces = clean_html.split("<")
-    yield first
+    words = [first]
     for piece in pieces:
         tag, _, text = piece.partition(">")
-        if tag not in _INLINE_TAGS and tag.partition(" ")[0] not in _INLINE_TAGS:
-            yield "\n"
-        yield text
+        gap = gaps.get(tag)
+        if gap is None:
+            gap = gaps.get(tag.partition(" ")[0], "\n")
+        words.append(gap + text)
+    return "".join(words)
 
 
 def plain_text(html: str) -> str:
@@ -120,7 +133,7 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
     for image in _IMAGE.finditer(clean_html):
         attributes = image[1]
         source = _SOURCE.search(attributes)
-        if source is None or _DECORATION.search(source[1]) or _SMALL_SIDE.search(attributes):
+        if source is None or _DECORATION.search(source[1].lower()) or _SMALL_SIDE.search(attributes):
             continue
         return web_address(unescape(source[1]), base)
     return None

@@ -117,7 +117,8 @@ def _is_pixel(attributes: dict[str, str]) -> bool:
 
 
 def _real_source(attributes: dict[str, str], base: str | None) -> str | None:
-    for key in _LAZY_SOURCES:
+    lazy = () if LAZY_ATTRIBUTES.isdisjoint(attributes) else _LAZY_SOURCES
+    for key in lazy:
         value = attributes.get(key)
         if value and _LOOKS_LIKE_PICTURE.search(value[:2_000]) and (address := web_address(value, base)):
             return address
