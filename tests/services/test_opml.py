@@ -20,6 +20,7 @@ NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
   <outline type="rss" text="Top" xmlUrl="http://127.0.0.1:9/top.xml"/>
   <outline type="rss" text="Top again" xmlUrl="http://127.0.0.1:9/top.xml"/>
   <outline type="rss" text="Wrong" xmlUrl="ftp://127.0.0.1/x"/>
+  <outline type="rss" text="Nowhere"/>
 </body></opml>"""
 
 
@@ -27,7 +28,8 @@ async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:
     report = await import_opml(crawl.runtime, await crawl.person(), NESTED)
     assert (report.imported, report.skipped) == (2, 1)
     assert [(line.title, line.message) for line in report.errors] == [
-        ("Wrong", "Invalid URL format. Must start with http:// or https://")
+        ("Wrong", "Invalid URL format. Must start with http:// or https://"),
+        ("Nowhere", "Feed URL is required"),
     ]
 
 

@@ -48,11 +48,14 @@ class ImportReport:
 
 
 def feeds_of(document: OpmlDocument, max_depth: int = 8) -> Iterator[OpmlFeed]:
-    """Every feed with its folders. Folders nested deeper than `max_depth` are left out of the path."""
+    """Every feed with its folders. Folders nested deeper than `max_depth` are left out of the path.
+
+    A line that says it is a feed and has no address is one, too: whoever imports it should hear of it.
+    """
     waiting: list[tuple[OpmlOutline, tuple[str, ...]]] = [(top, ()) for top in reversed(document.outlines)]
     while waiting:
         outline, path = waiting.pop()
-        if outline.xml_url is not None:
+        if outline.xml_url is not None or (outline.type == "rss" and not outline.children):
             yield OpmlFeed(outline, path)
         inner = path
         if outline.xml_url is None and outline.title and len(path) < max_depth:
