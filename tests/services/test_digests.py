@@ -39,6 +39,13 @@ async def test_ten_reports_of_one_event_are_one_item(desk: Desk) -> None:
     assert digest.model == "extract" and digest.text.feeds == 6
 
 
+async def test_a_digest_stands_in_the_event_log(desk: Desk) -> None:
+    await desk.entry(HERON, title="Heron")
+    await written(desk)
+    told = await desk.crawl.column("SELECT detail FROM event_log WHERE kind = 'digest_generated'")
+    assert told == ['{"article_count":1}']
+
+
 async def test_every_sentence_is_linked_and_every_link_is_listed(desk: Desk) -> None:
     for title, text in {"Heron": HERON, "Bread": BREAD, "Snow": SNOW, "Bridge": STORY}.items():
         await desk.entry(text, title=title)

@@ -144,7 +144,7 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
             entries=len(rows),
             now=now,
         )
-        await events.note(tx, now, "summary_generated", user.id, {"article_count": len(rows)})
+        await events.note(tx, now, "digest_generated", user.id, {"article_count": len(rows)})
     await _send_out(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
 
 

@@ -17,6 +17,7 @@ from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
+from reedbed.domain.urls import root_domain
 from reedbed.services.framed_documents import build_documents
 from reedbed.services.framing_jobs import ask_feed_later
 from reedbed.services.runtime import Runtime
@@ -54,7 +55,7 @@ async def change_settings(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: 
         feed = replace(feed, polling=wanted.polling)
     changed = _changed_fetching(runtime, feed.fetching, wanted)
     await operator_feeds.set_fetching(tx, feed.id, changed)
-    await _change_framing(tx, runtime, feed.id, wanted)
+    await _change_framing(tx, runtime, feed, wanted)
     if not changed:
         return False
     await operator_feeds.read_anew(tx, feed.id)
@@ -103,8 +104,9 @@ def _changed_password(current: FeedFetching, wanted: FeedSettings, username: str
     return {"password": None} if gone and current.has_password else {}
 
 
-async def _change_framing(tx: Tx, runtime: Runtime, feed_id: int, wanted: FeedSettings) -> None:
-    current = await framing.settings_of(tx, feed_id) or FeedFraming()
+async def _change_framing(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: FeedSettings) -> None:
+    known = await framing.settings_of(tx, feed.id)
+    current = known or FeedFraming()
     given = {
         "deframe": wanted.deframe,
         "root_domain": _checked(wanted.root_domain, _root_domain),
@@ -112,11 +114,14 @@ async def _change_framing(tx: Tx, runtime: Runtime, feed_id: int, wanted: FeedSe
         "prompt": _checked(wanted.prompt, check_prompt),
     }
     changed = replace(current, **{name: value for name, value in given.items() if value is not SAME})
+    if known is None and changed.deframe and changed.root_domain is None:
+        # Like one that is added to be deframed: it belongs to its site until the operator says otherwise.
+        changed = replace(changed, root_domain=root_domain(feed.url))
     if changed == current:
         return
-    await framing.put(tx, feed_id, changed)
-    await build_documents(tx, runtime, [feed_id], runtime.now())
-    await ask_feed_later(tx, feed_id, runtime.now())
+    await framing.put(tx, feed.id, changed)
+    await build_documents(tx, runtime, [feed.id], runtime.now())
+    await ask_feed_later(tx, feed.id, runtime.now())
 
 
 def _checked(value: str | Same | None, check: Callable[[str | None], str | None]) -> str | Same | None:

@@ -61,6 +61,16 @@ async def test_a_feed_is_changed_field_by_field_and_keeps_its_secrets(
     assert (gone["username"], gone["has_password"], gone["proxy"]) == (None, False, None)
 
 
+async def test_a_followed_feed_that_is_deframed_belongs_to_its_site(crawl: Crawl, signed_in: SignIn) -> None:
+    address = f"{FEEDS}/{await crawl.follow('https://news.reeds.example/feed')}"
+    operator = await signed_in("o@example.org", role="admin")
+    on = (await operator.patch(address, json={"deframe": True})).json()
+    assert (on["deframe"], on["root_domain"]) == (True, "reeds.example")
+    await operator.patch(address, json={"root_domain": None, "deframe": False})
+    again = (await operator.patch(address, json={"deframe": True})).json()
+    assert again["root_domain"] is None
+
+
 async def test_what_cannot_be_is_named_with_its_field(crawl: Crawl, signed_in: SignIn) -> None:
     address = f"{FEEDS}/{await crawl.follow('https://reeds.example/feed')}"
     operator = await signed_in("o@example.org", role="admin")
