@@ -128,6 +128,14 @@ def test_a_file_made_to_be_slow_is_refused_at_once(piece: bytes) -> None:
     assert process_time() - started < 5
 
 
+def test_an_outline_with_attributes_without_end_is_refused_at_once() -> None:
+    attributes = " ".join(f'a{number}="x"' for number in range(20_000))
+    started = process_time()
+    with pytest.raises(Invalid, match="more than 200 attributes"):
+        read_opml(f"<opml><body><outline {attributes}/></body></opml>".encode())
+    assert process_time() - started < 1
+
+
 async def test_an_import_makes_no_more_folders_than_a_user_may_have(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

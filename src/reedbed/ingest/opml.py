@@ -9,6 +9,7 @@ from lxml import etree
 from reedbed.domain.errors import Invalid
 from reedbed.domain.opml import OpmlDocument, OpmlOutline
 from reedbed.domain.texts import writable
+from reedbed.ingest.parse.limits import MAX_ATTRIBUTES
 from reedbed.ingest.parse.prolog import without_doctype
 
 MAX_BYTES = 10_000_000
@@ -64,6 +65,9 @@ class _Reader:
             yield self._outline(element, depth)
 
     def _outline(self, element: Any, depth: int) -> OpmlOutline:
+        # lxml searches from the first one for each of them: a hundred thousand would take minutes.
+        if len(element.attrib) > MAX_ATTRIBUTES:
+            raise Invalid(f"An outline has more than {MAX_ATTRIBUTES} attributes.", field="file")
         attributes = {str(name): str(value)[:MAX_TEXT].strip() for name, value in element.attrib.items()}
         known = {name.lower(): value for name, value in attributes.items() if name.lower() in _KNOWN}
         others = tuple((name, value) for name, value in attributes.items() if name.lower() not in _KNOWN)
