@@ -109,6 +109,8 @@ class ListMaker:
         return row.title or translate("Without a title")
 
     def _text(self, row: EntryRow) -> str | Markup:
+        if (rest := _after_title(row)) is not None:
+            return rest
         return self._lines.get(row.id) or row.summary
 
     def _more(self, page: EntryPage) -> str:
@@ -155,6 +157,16 @@ class ListMaker:
         if self._place.query.view == "unread":
             return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
         return Empty("all", translate("Nothing here yet"))
+
+
+def _after_title(row: EntryRow) -> str | None:
+    """An entry without a title is called by its first words: where they end, its text goes on."""
+    if row.summary == row.title:
+        return ""
+    begun = row.title.removesuffix("…")
+    if begun in ("", row.title) or not row.summary.startswith(begun):
+        return None
+    return f"… {row.summary[len(begun) :].lstrip(' ,;:.')}"
 
 
 def empty_feed(line: FeedLine) -> Empty:
