@@ -34,6 +34,12 @@ def test_news_wait_to_be_asked_in(
         expect(page.locator(f"#{other}[data-starred]:not([data-unread])")).to_have_count(1)
         expect(page).to_have_title(re.compile(r"^\(1\) "))
 
+        undo = client.post("/api/v1/entries/mark-read", json={"all": True}).json()["undo"]
+        expect(page.locator(".row:not([data-unread])")).to_have_count(2)
+        expect(page.locator(".row")).to_have_count(2)
+        client.post("/api/v1/undo", json={"undo": undo}).raise_for_status()
+        expect(page.locator(".row[data-unread]")).to_have_count(1)
+
 
 def test_a_lost_session_leads_to_the_door_and_back(walk: Walk, home: Reedbed) -> None:
     page = walk("/all", DESK)
@@ -54,3 +60,15 @@ def test_a_lost_session_leads_to_the_door_and_back(walk: Walk, home: Reedbed) ->
     page.click("main button[data-kind=primary]")
     page.wait_for_url(here)
     expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+
+
+def test_an_entry_that_cannot_be_had_is_not_mistaken_for_another(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="The third morning").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    page.context.clear_cookies()
+    never = page.locator(".row").nth(20)
+    never.locator("h3 a").click()
+    expect(page.locator(".toast")).to_be_visible()
+    expect(page.locator("#article h1")).to_have_count(0)
+    expect(never).to_have_attribute("data-current", "")

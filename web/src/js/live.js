@@ -2,8 +2,9 @@
 import { announce } from "./announce.js";
 import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
-import { part } from "./requests.js";
+import { json, part } from "./requests.js";
 import { show } from "./marks.js";
+import { allRows, idOf } from "./rows.js";
 import { forgetAll } from "./texts.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
@@ -91,12 +92,23 @@ function concernsView(feed) {
   return view.startsWith("/folder/") && foldersOf(`feed:${feed}`).includes(view.slice(8));
 }
 
-/** `{ids, read?, starred?, later?}`; about very many entries the server names none. */
+/** `{ids, read?, starred?, later?}`; about a whole list the server names none. */
 function noteState(state) {
+  if (!state.what && !state.ids?.length && typeof state.read === "boolean")
+    return void noteMany(state.read).catch(() => {});
   for (const id of state.ids ?? []) {
     for (const what of ["read", "starred", "later"])
       if (typeof state[what] === "boolean") show(id, what, state[what]);
   }
+}
+
+/** A feed without unread entries has none in the list, either; what was taken back is asked for. */
+async function noteMany(read) {
+  if (!read) return reloadList();
+  const { feeds } = await json("/api/v1/counts");
+  for (const row of allRows())
+    if (row.hasAttribute("data-unread") && !feeds[row.dataset.feed]) show(idOf(row), "read", true);
+  refreshCountsSoon();
 }
 
 function noteUpdate(news) {

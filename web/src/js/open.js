@@ -77,6 +77,7 @@ async function openAddress(url, { push, id }) {
     const nodes = await nodesOf(url);
     if (asked === url) present(nodes);
   } catch (error) {
+    if (asked === url) emptyArticle(); // Another text must not seem to be the chosen one.
     if (isOffline(error)) showToast(say("notKept"));
     else explain(error, () => openAddress(url, { push: false, id }));
   } finally {
@@ -142,6 +143,10 @@ function noteOpened(read) {
 function closeArticle() {
   asked = "";
   setCurrent(null);
+  emptyArticle();
+}
+
+function emptyArticle() {
   article.innerHTML = document.getElementById("no-article")?.innerHTML ?? "";
   showPane("list");
 }
