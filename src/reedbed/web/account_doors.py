@@ -1,8 +1,6 @@
 """Doors that a letter or an invitation opens: register, confirm the address, set a new password."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from reedbed.http.caller import RuntimeOf
@@ -20,14 +18,13 @@ from reedbed.services.registration import (
     verify_email,
 )
 from reedbed.web.doors import ways_in
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.pages import page, see_other
 from reedbed.web.speech import translate
 from reedbed.web.views.doors import ForgotPage, LoginPage, RegisterPage, ResetPage, VerifyPage
 from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/register")
@@ -52,7 +49,7 @@ async def do_register(
     email: Text = "",
     password: Text = "",
     password_again: Text = "",
-    privacy: Annotated[bool, Form()] = False,
+    privacy: Ticked = False,
     invite: Text = "",
 ) -> Response:
     await check_form_token(request, runtime.secret)

@@ -1,8 +1,6 @@
 """Bookmarks: the page of them, one of them to read, keeping and removing the copy of an entry."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from reedbed.domain.bookmarks import BookmarkRow
@@ -13,6 +11,7 @@ from reedbed.services.entries import get_entry
 from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import KeysetPage, app_page
@@ -22,7 +21,6 @@ from reedbed.web.views.managing import BookmarkLine, BookmarkPage, BookmarksPage
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 PAGE_SIZE = 50
 
 
@@ -69,7 +67,7 @@ async def set_bookmark(
     runtime: RuntimeOf,
     caller: CallerOf,
     entry_id: IdPath,
-    value: Annotated[bool, Form()],
+    value: Ticked,
     next: Text = "/",
 ) -> Response:
     if value:

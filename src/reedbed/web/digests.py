@@ -1,9 +1,8 @@
 """Digests on the page: the latest in short, one in full, all of them, and who writes them when."""
 
 import re
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.digests import Digest
@@ -16,6 +15,7 @@ from reedbed.services.preferences import preferences_of, set_preferences
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests
 from reedbed.web.digest_views import digest_line, digest_page, latest_view
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.scope_choices import EVERYTHING, chosen_scope, scopes_of
@@ -26,8 +26,6 @@ from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
-Ticked = Annotated[bool, Form()]
 PAGE_SIZE = 30
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
 

@@ -1,9 +1,8 @@
 """Pages before the login: the first visit, logging in and out."""
 
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, ReedbedError, TooMany, Unauthorized
 from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf
@@ -14,12 +13,11 @@ from reedbed.http.errors import headers_of, status_of
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
 from reedbed.services.identities import goodbye_address
 from reedbed.services.runtime import Runtime
+from reedbed.web.form_values import Text
 from reedbed.web.pages import own_address, page, see_other
 from reedbed.web.views.doors import LeavingPage, LoginPage, Provider, SetupPage
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/")

@@ -3,11 +3,11 @@ a plain form goes back to where it came from, with what was typed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeVar
+from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import structlog
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.domain.accounts import Caller
@@ -34,7 +34,7 @@ from reedbed.store import subscriptions
 from reedbed.web.add import several_addresses, show_refused
 from reedbed.web.feed_filters import Wanted
 from reedbed.web.feed_pages import read_edit, read_page
-from reedbed.web.form_values import flag_in, text_in
+from reedbed.web.form_values import Text, Ticked, flag_in, text_in
 from reedbed.web.keep_choices import chosen_number
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
@@ -46,7 +46,6 @@ from reedbed.web.views.managing import FeedForm
 log = structlog.get_logger()
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 REFRESH_LIST = {"HX-Trigger": "refreshFeedList"}
 
 
@@ -121,7 +120,7 @@ async def pause_feed(
     runtime: RuntimeOf,
     caller: CallerOf,
     subscription_id: IdPath,
-    value: Annotated[bool, Form()],
+    value: Ticked,
     next: Text = "/feeds",
 ) -> Response:
     changed = await change_subscription(runtime, caller.user_id, subscription_id, Change(paused=value))

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
@@ -17,6 +16,7 @@ from reedbed.services.folders import change_folder, create_folder, delete_folder
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, shelf
 from reedbed.web.feed_pages import folder_choices
+from reedbed.web.form_values import Text
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
@@ -27,7 +27,6 @@ from reedbed.web.views.managing import FolderLine, FoldersPage
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 NO_SUCH = "There is no such folder"
 
 

@@ -1,8 +1,14 @@
 """What a form holds."""
 
+from typing import Annotated
+
+from fastapi import Form
 from starlette.datastructures import FormData
 
 from reedbed.domain.same import SAME, Same
+
+Text = Annotated[str, Form()]
+Ticked = Annotated[bool, Form()]
 
 
 def text_in(form: FormData, name: str) -> str | None:

@@ -12,6 +12,7 @@ from reedbed.http.ids import IdPath
 from reedbed.services.framing import get_analysis, read_again, set_wish
 from reedbed.services.preferences import preferences_of, set_preferences
 from reedbed.services.runtime import Runtime
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.framing_views import framing_block
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
@@ -23,8 +24,6 @@ from reedbed.web.views.settings import FramingSettings
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
-Ticked = Annotated[bool, Form()]
 LIMITS = (20, 34, 50, 67, 80, 90)
 
 
@@ -51,7 +50,7 @@ async def switch(
     runtime: RuntimeOf,
     caller: CallerOf,
     subscription_id: IdPath,
-    value: Annotated[bool, Form()],
+    value: Ticked,
     remote_ai: Ticked = False,
 ) -> Response:
     """The tick beside the switch is the user's word that texts may be sent."""

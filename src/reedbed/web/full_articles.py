@@ -1,13 +1,12 @@
 """The switch between what the feed sends and the whole article."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.limits import RefreshLimit
 from reedbed.services.full_articles import read_full_article
+from reedbed.web.form_values import Ticked
 from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.reading import read_article
 from reedbed.web.sentences import retell
@@ -24,7 +23,7 @@ async def switch(
     caller: CallerOf,
     entry_id: IdPath,
     _: RefreshLimit,
-    value: Annotated[bool, Form()] = True,
+    value: Ticked = True,
 ) -> Response:
     failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else ""
     async with runtime.db.read() as tx:

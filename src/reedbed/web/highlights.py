@@ -1,8 +1,6 @@
 """Highlights: made on an entry, given notes, removed, and all of them on a page."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.highlights import Highlight
@@ -12,6 +10,7 @@ from reedbed.services.highlights import change_note, create_highlight, delete_hi
 from reedbed.services.runtime import Runtime
 from reedbed.store import entries, highlights
 from reedbed.web.articles import shown_highlight
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import KeysetPage, app_page
@@ -22,7 +21,6 @@ from reedbed.web.views.reading import HighlightsAnswer
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 PAGE_SIZE = 50
 MOST_OF_ENTRY = 200
 
@@ -61,7 +59,7 @@ async def change_highlight(
     caller: CallerOf,
     highlight_id: IdPath,
     note: Text = "",
-    removed: Annotated[bool, Form()] = False,
+    removed: Ticked = False,
     next: Text = "/highlights",
 ) -> Response:
     about = await get_highlight(runtime, caller.user_id, highlight_id)

@@ -1,8 +1,6 @@
 """Marks made on the page: plain forms that go back where they came from, or a toast for the script."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.entries import Change, Selection
 from reedbed.domain.errors import Invalid
@@ -15,6 +13,7 @@ from reedbed.services.marking import mark, take_back
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import refresh_all
 from reedbed.store.tags import names as tag_names
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Toast
@@ -22,28 +21,26 @@ from reedbed.web.views.reading import TagsAnswer
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
-Value = Annotated[bool, Form()]
 MOST_IDS = 10_000
 
 
 @router.post("/entry/{entry_id}/read")
 async def set_read(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
 ) -> Response:
     return await _set(request, runtime, caller.user_id, entry_id, Change(read=value), next)
 
 
 @router.post("/entry/{entry_id}/starred")
 async def set_starred(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
 ) -> Response:
     return await _set(request, runtime, caller.user_id, entry_id, Change(starred=value), next)
 
 
 @router.post("/entry/{entry_id}/later")
 async def set_later(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Value, next: Text = "/"
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
 ) -> Response:
     return await _set(request, runtime, caller.user_id, entry_id, Change(later=value), next)
 

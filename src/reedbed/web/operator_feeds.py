@@ -1,8 +1,6 @@
 """The operator's pages about feeds: all shared ones, one with its settings, and what can be done to it."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Invalid
@@ -13,6 +11,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import operator_feeds
 from reedbed.store.operator_feeds import STANDINGS, FeedFilter
 from reedbed.web.feed_filters import PAGE_SIZE, read_wanted
+from reedbed.web.form_values import Text
 from reedbed.web.moments import zone_of
 from reedbed.web.operator_feed_forms import form_of, settings_of, typed_form
 from reedbed.web.operator_feed_lines import feed_facts, feed_line, status_choices
@@ -25,7 +24,6 @@ from reedbed.web.views.operator_feeds import OperatorFeedForm, OperatorFeedPage,
 router = APIRouter(include_in_schema=False)
 
 PLACE = "/admin/feeds"
-Next = Annotated[str, Form()]
 
 
 @router.get("/admin/feeds")
@@ -64,7 +62,7 @@ async def change(request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id:
 
 @router.post("/admin/feeds/{feed_id}/sync")
 async def sync(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Next = PLACE
+    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await sync_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("Looking at it now.")))
@@ -72,7 +70,7 @@ async def sync(
 
 @router.post("/admin/feeds/{feed_id}/enable")
 async def enable(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Next = PLACE
+    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await enable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned on.")))
@@ -80,7 +78,7 @@ async def enable(
 
 @router.post("/admin/feeds/{feed_id}/disable")
 async def disable(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Next = PLACE
+    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await disable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned off.")))

@@ -1,8 +1,6 @@
 """Ask: a question over one's own entries, its answer, and all of them."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.cited import Scope
@@ -14,6 +12,7 @@ from reedbed.services.questions import ask_question, delete_question, get_questi
 from reedbed.services.runtime import Runtime
 from reedbed.services.writers import variant_for
 from reedbed.store import questions
+from reedbed.web.form_values import Text
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.question_views import question_line, question_page
@@ -25,7 +24,6 @@ from reedbed.web.views.questions import AskPage
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 PAGE_SIZE = 30
 
 

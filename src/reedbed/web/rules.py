@@ -1,8 +1,6 @@
 """The page of rules: conditions and actions as a plain form, tried on what is there before they are kept."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
@@ -22,6 +20,7 @@ from reedbed.services.rules import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import rules
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import short_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.rule_forms import blank_form, form_of, line_of, read_draft, typed_form
@@ -32,8 +31,6 @@ from reedbed.web.views.frame import Toast
 from reedbed.web.views.managing import DryRun, DryRunHit, RuleForm, RulesPage
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/rules")
@@ -88,7 +85,7 @@ async def use_rule(
     runtime: RuntimeOf,
     caller: CallerOf,
     rule_id: IdPath,
-    value: Annotated[bool, Form()],
+    value: Ticked,
     next: Text = "/rules",
 ) -> Response:
     await change_rule(runtime, caller.user_id, rule_id, RuleDraft(enabled=value))

@@ -1,8 +1,6 @@
 """Saving a page for later by its address, from the field where anything is added."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Invalid
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -10,13 +8,12 @@ from reedbed.http.errors import status_of
 from reedbed.http.limits import RefreshLimit
 from reedbed.services.saved_pages import save_page
 from reedbed.web.add import show_refused
+from reedbed.web.form_values import Text
 from reedbed.web.pages import see_other
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.post("/saved-pages")

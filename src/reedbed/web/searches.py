@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
@@ -23,6 +23,7 @@ from reedbed.services.searches import (
     unread_matches,
 )
 from reedbed.services.tags import delete_tag, list_tags, rename_tag
+from reedbed.web.form_values import Text
 from reedbed.web.pages import see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
@@ -31,8 +32,6 @@ from reedbed.web.views.frame import Count, Toast
 from reedbed.web.views.managing import SearchesPage, SearchLine, TagLine
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """Settings of the page itself: how it looks, how one reads, one's data, the keys."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import available_timezones
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.services.preferences import preferences_of, set_preferences
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.pages import look_of, see_other, set_look
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.speech import languages, translate
@@ -17,8 +18,6 @@ from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
-Ticked = Annotated[bool, Form()]
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch"}
 ZONE_AREAS = (
     "Africa/",

@@ -1,9 +1,8 @@
 """The account: its facts, its password, its end."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
@@ -16,6 +15,7 @@ from reedbed.services.accounts import delete_account, has_password
 from reedbed.services.identities import linked, unlink
 from reedbed.services.passwords import change_password
 from reedbed.services.runtime import Runtime
+from reedbed.web.form_values import Text
 from reedbed.web.moments import full_moment, zone_of
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
@@ -24,8 +24,6 @@ from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import AccountSettings
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/settings/account")

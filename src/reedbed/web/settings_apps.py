@@ -1,8 +1,6 @@
 """Where one is logged in, and the secrets of programs: app passwords with set-up cards, API tokens."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import ApiToken, Caller, NewApiToken, Scope, Session, read_scopes
 from reedbed.domain.devices import device_name, is_phone
@@ -15,6 +13,7 @@ from reedbed.http.places import place_to_tell
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import list_sessions, revoke_session
 from reedbed.services.tokens import create_api_token, create_app_password, list_tokens, revoke_token
+from reedbed.web.form_values import Text
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
@@ -33,8 +32,6 @@ from reedbed.web.views.settings import (
 )
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/settings/devices")

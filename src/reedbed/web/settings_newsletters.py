@@ -1,9 +1,8 @@
 """Settings of newsletters: addresses to subscribe with, senders, mailboxes, and mails that want a click."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
@@ -26,6 +25,7 @@ from reedbed.services.newsletter_senders import (
 from reedbed.services.runtime import Runtime
 from reedbed.store import mailboxes, newsletters, shelf
 from reedbed.store.mailboxes import Mailbox
+from reedbed.web.form_values import Text
 from reedbed.web.moments import ago
 from reedbed.web.newsletter_marks import confirm_view, verdict_words
 from reedbed.web.pages import see_other
@@ -43,7 +43,6 @@ from reedbed.web.views.newsletters import (
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 HERE = "/settings/newsletters"
 _IMAGE_HEADERS = {
     "Cache-Control": "private, max-age=31536000, immutable",

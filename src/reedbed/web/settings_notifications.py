@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Header, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.pushes import PushDevice, PushNote
@@ -12,6 +12,7 @@ from reedbed.http.ids import IdPath
 from reedbed.services.preferences import preferences_of, set_preferences
 from reedbed.services.pushes import add_device, list_devices, remove_device, send_test
 from reedbed.store import shelf
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
@@ -22,8 +23,6 @@ from reedbed.web.views.settings import NotificationSettings, ToldDevice
 router = APIRouter(include_in_schema=False)
 
 PAGE = "/settings/notifications"
-Text = Annotated[str, Form()]
-Ticked = Annotated[bool, Form()]
 
 
 @router.get(PAGE)

@@ -1,8 +1,6 @@
 """Views as feeds of their own: published, given new addresses, taken back."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
@@ -17,6 +15,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import folders, published_feeds, shelf
 from reedbed.store.tags import names as tag_names
 from reedbed.web.feed_pages import folder_choices
+from reedbed.web.form_values import Text
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
@@ -25,8 +24,6 @@ from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import PublishedAddress, PublishedFeed, PublishedSettings
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/settings/published")

@@ -1,9 +1,8 @@
 """Sharing: the services in the settings, and the ways an entry can go."""
 
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
@@ -16,6 +15,7 @@ from reedbed.services.entries import get_entry
 from reedbed.services.runtime import Runtime
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
 from reedbed.store import share_targets
+from reedbed.web.form_values import Text
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
 from reedbed.web.settings_pages import settings_page
@@ -76,7 +76,7 @@ async def share(
     runtime: RuntimeOf,
     caller: CallerOf,
     entry_id: IdPath,
-    target: Annotated[str, Form()],
+    target: Text,
 ) -> Response:
     sent_to = await share_entry(runtime, caller.user_id, entry_id, path_id(target))
     said = translate("It is on its way to %(name)s.", name=sent_to.name)

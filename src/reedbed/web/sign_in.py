@@ -1,9 +1,8 @@
 """Logging in with an account elsewhere: to the provider, back from it, and what is left to ask."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from reedbed.domain.errors import ReedbedError, Refused, Unavailable
@@ -18,14 +17,13 @@ from reedbed.services.sign_in import Begun, Device, SignedIn, Waiting, begin, fi
 from reedbed.services.sign_in_end import Question, prove_and_link, question, register_by
 from reedbed.web.account_doors import privacy_note
 from reedbed.web.doors import login_page
+from reedbed.web.form_values import Text, Ticked
 from reedbed.web.pages import own_address, page, see_other
 from reedbed.web.speech import translate
 from reedbed.web.views.doors import FinishPage
 from reedbed.web.views.frame import Toast
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/login/with/{provider}")
@@ -92,7 +90,7 @@ async def do_finish(
     ticket: Text = "",
     act: Text = "",
     password: Text = "",
-    privacy: Annotated[bool, Form()] = False,
+    privacy: Ticked = False,
 ) -> Response:
     await check_form_token(request, runtime.secret)
     device = _device(request)

@@ -1,8 +1,6 @@
 """The doors of the summary above an article."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -10,14 +8,13 @@ from reedbed.http.ids import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
 from reedbed.services.summary_waits import why_waiting
+from reedbed.web.form_values import Text
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.summary_block import summary_view, waiting_told
 from reedbed.web.views.reading import SummaryAnswer
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
 
 
 @router.get("/entry/{entry_id}/summary")
