@@ -98,14 +98,14 @@ def cut_short(limits: Limits, age: Millis) -> Limits:
 
 
 def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
-    """Ever shorter ages, month by month down to the least, until the database fits.
+    """Ever shorter ages, 30 days less each time down to the least, until the database fits.
 
     `oldest` is the age of the oldest entry: where there was no limit, that is where to begin.
     """
-    start = min(oldest if age is None else age, oldest + AGE_STEP)
-    steps = max(0, -(-(start - LEAST_AGE) // AGE_STEP))
-    for step in range(steps):
-        yield LEAST_AGE + (steps - 1 - step) * AGE_STEP
+    shorter = min(oldest if age is None else age, oldest + AGE_STEP)
+    while shorter > LEAST_AGE:
+        shorter = max(shorter - AGE_STEP, LEAST_AGE)
+        yield shorter
 
 
 def is_due(last: Instant | None, now: Instant, local: datetime, hour: int) -> bool:

@@ -53,12 +53,12 @@ def test_a_database_that_is_too_large_overrules_wishes() -> None:
 
 def test_ages_shorten_by_a_month_down_to_one() -> None:
     ages = [age // DAY for age in shorter_ages(365 * DAY, oldest=1_000 * DAY)]
-    assert ages == [360, 330, 300, 270, 240, 210, 180, 150, 120, 90, 60, 30]
+    assert ages == [335, 305, 275, 245, 215, 185, 155, 125, 95, 65, 35, 30]
     assert list(shorter_ages(30 * DAY, oldest=1_000 * DAY)) == []
 
 
 def test_without_a_limit_the_oldest_entry_is_where_to_begin() -> None:
-    assert [age // DAY for age in shorter_ages(None, oldest=100 * DAY)] == [90, 60, 30]
+    assert [age // DAY for age in shorter_ages(None, oldest=100 * DAY)] == [70, 40, 30]
 
 
 def at(hour: int, day: int = 2) -> datetime:
