@@ -94,7 +94,7 @@ async def remove_search(
     return see_other(request, back, toast=Toast(translate("The search is gone.")))
 
 
-@router.post("/tags/{tag_id}")
+@router.post("/searches/tags/{tag_id}")
 async def rename_one(
     request: Request, runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, name: Text = ""
 ) -> Response:
@@ -102,7 +102,7 @@ async def rename_one(
     return await _renamed(request, runtime, caller, work, f"tag:{tag_id}", name)
 
 
-@router.post("/tags/{tag_id}/delete")
+@router.post("/searches/tags/{tag_id}/delete")
 async def remove_tag(
     request: Request, runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, next: Text = "/searches"
 ) -> Response:

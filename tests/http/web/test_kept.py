@@ -171,11 +171,11 @@ async def test_tags_are_renamed_and_deleted_and_entries_stay(reading: Client, cr
     page = (await reading.get("/searches")).text
     assert 'value="birds"' in page and 'href="/tag/water"' in page
     (birds,) = await crawl.column("SELECT id FROM tags WHERE name = 'birds'")
-    refused = await reading.post(f"/tags/{birds}", data={"name": "water"})
+    refused = await reading.post(f"/searches/tags/{birds}", data={"name": "water"})
     assert refused.status_code == 409 and "You have a tag of this name already" in refused.text
-    assert (await reading.post(f"/tags/{birds}", data={"name": "Herons"})).status_code == 303
+    assert (await reading.post(f"/searches/tags/{birds}", data={"name": "Herons"})).status_code == 303
     assert await crawl.column("SELECT name FROM tags ORDER BY name") == ["Herons", "water"]
-    assert (await reading.post(f"/tags/{birds}/delete")).status_code == 303
+    assert (await reading.post(f"/searches/tags/{birds}/delete")).status_code == 303
     assert await crawl.column("SELECT name FROM tags") == ["water"]
     assert (await reading.get(f"/entry/{entry}")).status_code == 200
 
@@ -206,8 +206,8 @@ async def test_nobody_reaches_what_another_has_kept(reading: Client, by_cookie: 
         (f"/searches/{search}", {"name": "x"}),
         (f"/searches/{search}/move", {"to": "up"}),
         (f"/searches/{search}/delete", {}),
-        (f"/tags/{tag}", {"name": "x"}),
-        (f"/tags/{tag}/delete", {}),
+        (f"/searches/tags/{tag}", {"name": "x"}),
+        (f"/searches/tags/{tag}/delete", {}),
         (f"/entry/{entry}/bookmark", {"value": "true"}),
         (f"/entry/{entry}/bookmark", {"value": "false"}),
         (f"/entry/{entry}/highlights", {"quote": "reeds"}),

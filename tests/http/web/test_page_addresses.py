@@ -17,6 +17,7 @@ async def reader(by_cookie: SignIn) -> Client:
     [
         ("/settings/app-passwords", "/settings/devices"),
         ("/rules/dry-run", "/rules"),
+        ("/searches/tags/7", "/searches"),
         ("/feeds/7", "/feeds"),
         ("/feeds/7/pause", "/feeds"),
         ("/entry/7/full", "/entry/7"),
