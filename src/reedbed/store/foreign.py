@@ -129,14 +129,14 @@ def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Li
 
 
 def _labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
-    found: dict[Any, tuple[str, ...]] = {}
+    found: dict[Any, dict[str, None]] = {}
     rows = connection.execute(
         "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?",
         (MOST_READS,),
     )
     for entry_id, name in rows:
-        found[entry_id] = (*found.get(entry_id, ()), _plain(name))
-    return found
+        found.setdefault(entry_id, {})[_plain(name)] = None
+    return {entry_id: tuple(names) for entry_id, names in found.items()}
 
 
 # ---- Fusion and ReedMe -------------------------------------------------------------------------------
