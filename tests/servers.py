@@ -166,18 +166,7 @@ def postgres_server(**other: str) -> Iterator[PostgresServer]:
     with work_directory("rbpg") as directory:
         port = free_port()
         create_cluster(binaries, directory)
-        settings = POSTGRES_OPTIONS | other
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        command = [
-            binaries / "postgres",
-            "-D",
-            directory / "data",
-            "-k",
-            directory,
-            "-p",
-            str(port),
-            *options,
-        ]
+        command = postgres_command(binaries, directory, port, **other)
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         with _running(command, directory, stop=signal.SIGINT) as process:
             url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
@@ -203,6 +192,14 @@ def create_cluster(binaries: Path, directory: Path) -> None:
         stdout=subprocess.DEVNULL,
         **unprivileged(),
     )
+
+
+def postgres_command(binaries: Path, directory: Path, port: int, **other: str) -> list[str | Path]:
+    """The server of the cluster in this directory, with these settings instead of those of the tests."""
+    settings = POSTGRES_OPTIONS | other
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    places = ["-D", directory / "data", "-k", directory, "-p", str(port)]
+    return [binaries / "postgres", *places, *options]
 
 
 def postgres_answers(url: str) -> bool:

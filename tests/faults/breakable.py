@@ -13,7 +13,7 @@ from typing import Any
 from tests import servers
 
 # Unlike in other tests a commit must survive the death of the server, if not that of the machine.
-POSTGRES_OPTIONS = {**servers.POSTGRES_OPTIONS, "synchronous_commit": "on", "shared_buffers": "32MB"}
+DURABLE = {"synchronous_commit": "on", "shared_buffers": "32MB"}
 
 
 @dataclass
@@ -86,17 +86,7 @@ def breakable_postgres() -> Iterator[Breakable]:
     with servers.work_directory("rbfault") as directory:
         port = servers.free_port()
         servers.create_cluster(binaries, directory)
-        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
-        command = [
-            binaries / "postgres",
-            "-D",
-            directory / "data",
-            "-k",
-            directory,
-            "-p",
-            str(port),
-            *options,
-        ]
+        command = servers.postgres_command(binaries, directory, port, **DURABLE)
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
         yield from _running(
             Breakable(url, command, directory, lambda: servers.postgres_answers(url), signal.SIGINT)

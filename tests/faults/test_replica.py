@@ -19,7 +19,7 @@ from reedbed.store.replica import let_reads_lag
 from tests import servers
 from tests.conftest import enter
 
-from .breakable import POSTGRES_OPTIONS, Breakable, breakable_postgres
+from .breakable import DURABLE, Breakable, breakable_postgres
 
 
 @contextmanager
@@ -36,17 +36,7 @@ def following(primary: Breakable) -> Iterator[Breakable]:
             **servers.unprivileged(),
         )
         port = servers.free_port()
-        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
-        command = [
-            binaries / "postgres",
-            "-D",
-            directory / "data",
-            "-k",
-            directory,
-            "-p",
-            str(port),
-            *options,
-        ]
+        command = servers.postgres_command(binaries, directory, port, **DURABLE)
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
         replica = replace(
             primary,

@@ -7,6 +7,8 @@
 | `app`, `client` | the application, and a stranger's `httpx.AsyncClient` on it |
 | `signed_in` | `await signed_in("a@example.org")`: a client whose bearer token is this user's (made if new) |
 | `by_cookie` | the same with the session cookie, as a browser has it, without a form token |
+| `reader` | one client from `signed_in`, where one is enough |
+| `desk` | entries for that reader, and what a model or the built-in extract writes about them |
 
 Clients from `signed_in` and `by_cookie` carry the user's id as `client.user_id`.
 """
@@ -25,6 +27,7 @@ from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import Runtime
 from tests.clients import Client, SignIn, new_client, session_of
 from tests.crawling import Crawl, crawl_on
+from tests.services.writing import Desk, new_desk
 
 PLENTY = Allowance(1_000_000, 1_000)
 # Tests of one feature should not meet the limits of another; the limits have tests of their own.
@@ -90,3 +93,13 @@ async def by_cookie(app: Application, runtime: Runtime) -> AsyncIterator[SignIn]
             return client
 
         yield sign_in
+
+
+@pytest.fixture
+async def reader(signed_in: SignIn) -> Client:
+    return await signed_in("reader@example.org")
+
+
+@pytest.fixture
+async def desk(reader: Client, crawl: Crawl) -> Desk:
+    return await new_desk(crawl, reader.user_id)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from reedbed.roles.app import Application
 from reedbed.services.runtime import AiPolicy, Runtime
 from tests.clients import Client, SignIn
@@ -11,11 +9,6 @@ from tests.crawling import Crawl
 from tests.modelserver import ModelServer
 
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
-
-
-@pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
 
 
 async def test_programs_choose_for_a_feed(reader: Client, crawl: Crawl) -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import feedparser
-import pytest
 
 from reedbed.ai.mock import MockModel
 from reedbed.domain.breaker import Breaker
@@ -15,21 +14,10 @@ from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.store import ai_state, summaries
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
-from tests.services.writing import STORY, Desk, new_desk
+from tests.services.writing import STORY, Desk
 
 HTMX = {"HX-Request": "true"}
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
-
-
-@pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
-
-
-@pytest.fixture
-async def desk(reader: Client, crawl: Crawl) -> Desk:
-    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_digest_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:

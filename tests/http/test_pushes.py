@@ -9,7 +9,7 @@ from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.push_out import seal
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
-from tests.clients import Client, SignIn
+from tests.clients import Client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.pushservice import PushService, decoded, encoded
@@ -19,11 +19,6 @@ from tests.pushservice import PushService, decoded, encoded
 async def service() -> AsyncIterator[PushService]:
     async with PushService() as service:
         yield service
-
-
-@pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
 
 
 def test_a_note_is_sealed_as_the_standard_shows_it() -> None:

@@ -8,22 +8,11 @@ from reedbed.services.questions import JOB_KIND
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import mend_search
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
-from tests.services.writing import Desk, new_desk
+from tests.services.writing import Desk
 
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
 HTMX = {"HX-Request": "true"}
 COST = "How much does the repair cost?"
-
-
-@pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
-
-
-@pytest.fixture
-async def desk(reader: Client, crawl: Crawl) -> Desk:
-    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_question_is_pending_first_and_answered_later(reader: Client, desk: Desk) -> None:

@@ -28,11 +28,6 @@ class Told:
 
 
 @pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
-
-
-@pytest.fixture
 async def told(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Told]:
     ids: list[int] = []
     for number, title in enumerate(TITLES):

@@ -12,20 +12,9 @@ from reedbed.services.runtime import AiPolicy
 from reedbed.services.search_upkeep import mend_search
 from reedbed.store import ai_state
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
-from tests.services.writing import STORY, Desk, new_desk
+from tests.services.writing import STORY, Desk
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-async def reader(signed_in: SignIn) -> Client:
-    return await signed_in("reader@example.org")
-
-
-@pytest.fixture
-async def desk(reader: Client, crawl: Crawl) -> Desk:
-    return await new_desk(crawl, reader.user_id)
 
 
 async def test_a_summary_is_pending_first_and_ready_later(reader: Client, desk: Desk) -> None:
