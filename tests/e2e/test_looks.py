@@ -7,7 +7,7 @@ from tests.processes import Reedbed
 
 PAGES = (
     *("/starred", "/search?q=reeds", "/feeds", "/folders", "/rules", "/searches", "/bookmarks"),
-    *("/summaries", "/ask", "/admin", "/admin/feeds", "/admin/feeds/1", "/admin/database"),
+    *("/summaries", "/ask", "/admin", "/admin/feeds", "/admin/feeds/1", "/admin/database", "/admin/people"),
     *(
         f"/settings/{part}"
         for part in (

@@ -12,11 +12,11 @@ from reedbed.domain.times import DAY, Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
-from reedbed.store import events, feed_status, jobs, mail_links, overview, processes, status, users
+from reedbed.store import events, feed_status, jobs, overview, processes, status, users
 from reedbed.store.overview import Queue, TroubledFeed
 from reedbed.store.users import Member
 from reedbed.web import operator_sheets
-from reedbed.web.moments import ago, coming_moment, full_moment, zone_of
+from reedbed.web.moments import ago, coming_moment, zone_of
 from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot, unchanged_plot
 from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
@@ -50,7 +50,7 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         members = await users.members(tx, after=0, limit=MOST_MEMBERS)
         slow = await overview.slowest(tx, SPANS[span].begin(now), limit=MOST_SLOW)
         alive, jobs_now = await processes.everyone(tx), await jobs.under_way(tx)
-        invited, problems = await mail_links.invites(tx, now), await reported(tx)
+        problems = await reported(tx)
         lately = await events.newest(tx, limit=MOST_EVENTS)
     shown = OperatorPage(
         running=_running(runtime, counted),
@@ -68,14 +68,12 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
             *(_queue(one, now) for one in queues),
             *(_lease(one, now) for one in leases),
         ),
-        members=tuple(_member(one, now, zone) for one in members),
         events=tuple(_event(one, members, now) for one in lately),
         problems=tuple(translate(one.text) for one in problems),
         progress=operator_sheets.under_way(jobs_now, now),
         sheets=(
             operator_sheets.processes(alive, now),
             operator_sheets.slow_feeds(slow),
-            operator_sheets.invites(invited, now, zone),
         ),
     )
     return await app_page(request, runtime, caller, "operator/overview.html", shown)
@@ -149,18 +147,6 @@ def _lease(one: overview.HeldLease, now: Instant) -> views.Job:
         state_word=translate("Alive %(when)s", when=ago(one.heartbeat_at, now))
         if alive
         else translate("Silent since %(when)s", when=ago(one.heartbeat_at, now)),
-    )
-
-
-def _member(one: Member, now: Instant, zone: tzinfo) -> views.Member:
-    role = one.user.role if one.user.disabled_at is None else translate("disabled")
-    return views.Member(
-        id=one.user.id,
-        email=one.user.email,
-        role=role,
-        since=full_moment(one.user.created_at, now, zone).words,
-        seen=ago(one.last_active_at, now) if one.last_active_at else translate("never"),
-        feeds=Count(one.feeds),
     )
 
 

@@ -1,14 +1,12 @@
-"""Tables on the operator's pages: processes, slow feeds, work under way, invitations."""
+"""Tables on the operator's pages: processes, slow feeds, work under way."""
 
 from collections.abc import Sequence
-from datetime import tzinfo
 
-from reedbed.domain.mail_links import MailLink
 from reedbed.domain.times import SECOND, Instant
 from reedbed.store.jobs import UnderWay
 from reedbed.store.overview import SlowFeed
 from reedbed.store.processes import Process
-from reedbed.web.moments import ago, coming_moment
+from reedbed.web.moments import ago
 from reedbed.web.speech import decimal, ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Progress, Sheet
@@ -34,16 +32,6 @@ def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
         tuple((one.title, decimal(one.took / SECOND, 1), str(Count(one.checks))) for one in found),
         translate("None was checked."),
         numbers=2,
-    )
-
-
-def invites(found: Sequence[MailLink], now: Instant, zone: tzinfo) -> Sheet:
-    return Sheet(
-        "invites",
-        translate("Open invitations"),
-        (translate("E-mail"), translate("Ends")),
-        tuple((one.email, coming_moment(one.expires_at, now, zone)) for one in found),
-        translate("None."),
     )
 
 

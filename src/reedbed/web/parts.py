@@ -25,6 +25,7 @@ from reedbed.web import (
     operator,
     operator_database,
     operator_feeds,
+    operator_people,
     opml,
     questions,
     reading,
@@ -89,6 +90,7 @@ PARTS = (
     operator,
     operator_database,
     operator_feeds,
+    operator_people,
     ai_admin,
     cleanups,
 )

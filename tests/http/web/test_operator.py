@@ -10,7 +10,7 @@ from tests.clients import new_client
 from tests.feedsite import FeedSite
 
 
-async def test_the_overview_tells_of_checks_processes_invitations_and_work_under_way(
+async def test_the_overview_tells_of_checks_processes_and_work_under_way(
     crawl, runtime, by_cookie, site: FeedSite
 ):
     site.publish("One")
@@ -23,9 +23,9 @@ async def test_the_overview_tells_of_checks_processes_invitations_and_work_under
         await processes.beat(tx, "house:1", role="worker", version="1", started_at=runtime.now())
     page = (await (await by_cookie("o@example.org", role="owner")).get("/admin")).text
     assert "50.0\u00a0% of all fetches found nothing changed." in page
-    assert "house:1" in page and "Slowest feeds" in page and "Open invitations" in page
+    assert "house:1" in page and "Slowest feeds" in page
     assert 'max="100" value="40"' in page
-    assert "/admin/ai" in page and "/admin/database" in page
+    assert "/admin/ai" in page and "/admin/database" in page and "/admin/people" in page
 
 
 async def test_the_database_page_names_the_largest_tables_and_the_copies(runtime, by_cookie, tmp_path):

@@ -59,16 +59,6 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    id: int
-    email: str
-    role: str
-    since: str
-    seen: str
-    feeds: Count
-
-
-@dataclass(frozen=True, slots=True)
 class Sheet:
     """A plain table."""
 
@@ -105,7 +95,6 @@ class OperatorPage:
     plots: tuple[Plot, ...]
     troubled: tuple[TroubledFeed, ...]
     jobs: tuple[Job, ...]
-    members: tuple[Member, ...] = ()
     events: tuple[Event, ...] = ()
     problems: tuple[str, ...] = ()
     progress: tuple[Progress, ...] = ()
