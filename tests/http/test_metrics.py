@@ -3,7 +3,9 @@
 import re
 from dataclasses import replace
 
+from reedbed.http.metering import Metering
 from reedbed.roles.app import create_app
+from reedbed.services.meters import Meters
 from reedbed.services.runtime import DoorPolicy
 from tests.clients import new_client
 from tests.feedsite import FeedSite
@@ -87,3 +89,25 @@ async def test_every_answer_names_its_request(client):
     first, second = await client.get("/healthz"), await client.get("/api/v1/none")
     assert re.fullmatch("[0-9a-f]{16}", first.headers["x-request-id"])
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
+
+
+async def test_nobody_is_waited_for_once_answered(client, runtime):
+    for path in ("/healthz", "/none", "/login"):
+        await client.get(path)
+        assert runtime.meters.being_answered == 0
+
+
+async def test_nobody_is_waited_for_once_a_stream_has_begun():
+    meters, seen = Meters(), list[int]()
+
+    async def stream(scope, receive, send):
+        seen.append(meters.being_answered)
+        kind = (b"content-type", b"text/event-stream")
+        await send({"type": "http.response.start", "status": 200, "headers": [kind]})
+        seen.append(meters.being_answered)
+
+    async def nobody(message=None):
+        return {"type": "http.disconnect"}
+
+    await Metering(stream, meters)({"type": "http", "method": "GET"}, nobody, nobody)
+    assert [*seen, meters.being_answered] == [1, 0, 0]

@@ -29,13 +29,16 @@ class Metering:
             nonlocal status, endless
             if message["type"] == "http.response.start":
                 status, endless = message["status"], _is_stream(message)
+                self._meters.being_answered -= endless
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
+        self._meters.being_answered += 1
         with bound_contextvars(request=request_id):
             try:
                 await self._app(scope, receive, send_noting)
             finally:
+                self._meters.being_answered -= not endless
                 self._count(scope, status, None if endless else perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float | None) -> None:

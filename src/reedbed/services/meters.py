@@ -26,6 +26,8 @@ class Meters:
         )
         self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
         self.open_streams = 0
+        self.being_answered = 0
+        """Requests that somebody waits for just now, streams left out."""
 
     def counted(self) -> list[Counter | Histogram]:
         return [value for value in vars(self).values() if isinstance(value, Counter | Histogram)]

@@ -1,10 +1,11 @@
 """From a document to what it changes: parse, compare with what is known, clean only what is new."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TypeVar
 
 from reedbed.domain.checks import FetchState, Terms, after_document
 from reedbed.domain.dedupe import (
@@ -40,8 +41,13 @@ HASHES_COMPARED = 2_000
 _LONGEST_KEY = 2_000
 """Bytes; PostgreSQL indexes no value of more than a third of a page."""
 
-_LOOP_BUDGET = 8_000
-"""Characters of markup that are cleaned on the spot; more would keep pages waiting."""
+N = TypeVar("N", NewEntry, ChangedEntry)
+R = TypeVar("R")
+
+_STRETCH = 16_000
+"""Characters of markup that are cleaned without a pause; more would keep pages waiting."""
+_GIVE_WAY_SECONDS = 0.001
+"""The pause after each text while somebody waits for an answer."""
 
 # One thread: several would not clean faster, but all stand in the way of the event loop for their turn.
 _cleaning = ThreadPoolExecutor(1, thread_name_prefix="cleaning")
@@ -67,7 +73,7 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
         return Failed("permanent_error", parsed.reason, fetched.status)
     entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
     plan = await _plan(runtime, check, entries)
-    news, rewrites = await _written_out(check, plan, parsed)
+    news, rewrites = await _written_out(runtime, check, plan, parsed)
     if news and check.due.hub_was_watched:
         # The hub has not sent these: until it sends something, the feed is looked at in its own rhythm.
         check = replace(check, terms=replace(check.terms, pushed=False))
@@ -124,20 +130,47 @@ def _needs_words(candidate: Candidate, traits: Traits) -> bool:
     return not guid and (not candidate.entry.url or traits.allow_duplicate_urls)
 
 
-async def _written_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[list[EntryRow], list[Rewrite]]:
+async def _written_out(
+    runtime: Runtime, check: Check, plan: Plan, parsed: ParsedFeed
+) -> tuple[list[EntryRow], list[Rewrite]]:
     if not plan.new and not plan.changed:
         return [], []
-    size = sum(len(each.entry.content) for each in (*plan.new, *plan.changed))
-    if size < _LOOP_BUDGET:
-        return _write_out(check, plan, parsed)
-    return await asyncio.get_running_loop().run_in_executor(_cleaning, _write_out, check, plan, parsed)
+    async with runtime.cleaning:
+        writing = Writing(runtime, check, parsed)
+        news = [await writing.out(_entry_row, new) for new in plan.new]
+        rewrites = [await writing.out(_rewrite, changed) for changed in plan.changed]
+    return news, rewrites
 
 
-def _write_out(check: Check, plan: Plan, parsed: ParsedFeed) -> tuple[list[EntryRow], list[Rewrite]]:
-    return (
-        [_entry_row(check, new, parsed) for new in plan.new],
-        [_rewrite(check, changed, parsed) for changed in plan.changed],
-    )
+class Writing:
+    """Texts are cleaned on the event loop, a stretch at a time, and more slowly while pages are asked for.
+
+    A thread for all of them would get in the loop's way no less, and cost a tenth more: what two cores hand
+    each other is in the caches of neither. It is left the long ones, which cannot be paused.
+    """
+
+    def __init__(self, runtime: Runtime, check: Check, parsed: ParsedFeed) -> None:
+        self._meters = runtime.meters
+        self._check, self._parsed = check, parsed
+        self._since_pause = 0
+
+    async def out(self, write: Callable[[Check, N, ParsedFeed], R], news: N) -> R:
+        size = len(news.entry.content or news.entry.summary or "")
+        if size > _STRETCH:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(_cleaning, write, self._check, news, self._parsed)
+        await self._pause_before(size)
+        return write(self._check, news, self._parsed)
+
+    async def _pause_before(self, size: int) -> None:
+        self._since_pause += size
+        if self._meters.being_answered:
+            await asyncio.sleep(_GIVE_WAY_SECONDS)
+        elif self._since_pause > _STRETCH:
+            await asyncio.sleep(0)
+        else:
+            return
+        self._since_pause = size
 
 
 def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> EntryRow:

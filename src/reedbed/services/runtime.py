@@ -1,5 +1,6 @@
 """What every service needs in hand, built once by `roles`."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
@@ -150,6 +151,8 @@ class Runtime:
     meters: Meters = field(default_factory=Meters)
     tracer: Tracer = NO_TRACER
     board: Board = field(default_factory=Board)
+    cleaning: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Who holds it cleans; together, all feeds of a moment would keep the loop for longer than each."""
     volume: str = ""
     """A folder on the disk of the database; empty where that is another machine's."""
 

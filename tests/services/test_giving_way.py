@@ -1,0 +1,43 @@
+"""New texts are cleaned on the event loop, and pages come first."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from reedbed.domain.dedupe import NewEntry
+from reedbed.domain.feeds import ParsedEntry
+from reedbed.services.refresh_news import Writing
+from tests.crawling import Crawl
+
+TEXTS = 10
+"""Of 2,400 characters: six of them are a stretch."""
+
+
+@pytest.mark.parametrize(("being_answered", "turns"), [(0, 2), (1, TEXTS)])
+async def test_others_have_their_turn_after_a_stretch_or_after_each_text_while_a_page_is_asked_for(
+    crawl: Crawl, being_answered: int, turns: int
+) -> None:
+    turn = 0
+
+    async def others() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    def write(*_: Any) -> int:
+        return turn
+
+    crawl.runtime.meters.being_answered = being_answered
+    about: Any = None  # handed through to `write`, which needs neither
+    writing = Writing(crawl.runtime, about, about)
+    entry = ParsedEntry(guid="a", url=None, title="One", content="reeds " * 400)
+    new = NewEntry(entry, guid="a", url=None, change_hash="", sort_at=0)
+    running = asyncio.create_task(others())
+    written = [await writing.out(write, new) for _ in range(TEXTS)]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    assert len(set(written)) == turns
