@@ -39,7 +39,13 @@ async function markMany(fields) {
   }
 }
 
+let undoneAt = -Infinity;
+
+/** Whether it was this tab that took something back. */
+export const undidJustNow = () => performance.now() - undoneAt < 3000;
+
 export async function undoBulk(fields) {
+  undoneAt = performance.now();
   dismiss();
   forgetUndo();
   try {

@@ -1,5 +1,6 @@
 // News from the server: counts, other devices' marks, new entries. They are announced and never push the list.
 import { announce } from "./announce.js";
+import { undidJustNow } from "./bulk.js";
 import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
 import { json, part } from "./requests.js";
@@ -104,7 +105,8 @@ function noteState(state) {
 
 /** A feed without unread entries has none in the list, either; what was taken back is asked for. */
 async function noteMany(read) {
-  if (!read) return reloadList();
+  // Where it was taken back the list has been loaded; loaded again it would jump.
+  if (!read) return undidJustNow() ? undefined : reloadList();
   const { feeds } = await json("/api/v1/counts");
   for (const row of allRows())
     if (row.hasAttribute("data-unread") && !feeds[row.dataset.feed]) show(idOf(row), "read", true);
