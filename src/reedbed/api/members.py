@@ -6,8 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from reedbed.api.people_out import EverybodysEvents, event_json, events_after, events_before
-from reedbed.domain.accounts import Caller, User
-from reedbed.domain.errors import NotFound
+from reedbed.domain.accounts import User
 from reedbed.domain.paging import decode_cursor, encode_cursor, page_limit
 from reedbed.domain.texts import storable
 from reedbed.http.caller import AdminOf, RuntimeOf, SessionOf
@@ -15,16 +14,15 @@ from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.members import (
-    check_may_change,
     delete_member,
     disable_member,
     enable_member,
     member,
+    member_to_change,
     set_role,
 )
 from reedbed.services.passwords import reset_link
 from reedbed.services.registration import invite, open_invites, withdraw_invite
-from reedbed.services.runtime import Runtime
 from reedbed.store import events, users
 from reedbed.store.users import Member
 
@@ -104,9 +102,8 @@ async def get(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
     "/users/{user_id}", summary="Change a role, disable or enable", responses={200: {"model": MemberOut}}
 )
 async def change(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, body: MemberChange) -> Response:
-    user = await _theirs_to_change(runtime, caller, user_id)
+    user = await member_to_change(runtime, caller.user, user_id, becoming=body.role or "user")
     if body.role is not None:
-        check_may_change(caller.user, user, becoming=body.role)
         user = await set_role(runtime, user, body.role)
     if body.disabled is not None:
         user = await (disable_member if body.disabled else enable_member)(runtime, user)
@@ -115,7 +112,7 @@ async def change(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, body: Mem
 
 @router.delete("/users/{user_id}", status_code=204, summary="Delete a user with everything they have")
 async def delete(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
-    await delete_member(runtime, await _theirs_to_change(runtime, caller, user_id))
+    await delete_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return Response(status_code=204)
 
 
@@ -126,7 +123,7 @@ async def delete(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Respon
     responses={201: {"model": LinkOut}},
 )
 async def make_reset_link(runtime: RuntimeOf, caller: AdminOf, _: SessionOf, user_id: IdPath) -> Response:
-    url = await reset_link(runtime, await _theirs_to_change(runtime, caller, user_id))
+    url = await reset_link(runtime, await member_to_change(runtime, caller.user, user_id))
     return json_response({"url": url}, 201, {"Cache-Control": "no-store"})
 
 
@@ -153,8 +150,7 @@ async def create_invite(runtime: RuntimeOf, caller: AdminOf, body: InviteBody) -
 
 @router.delete("/invites/{invite_id}", status_code=204, summary="Take an invitation back")
 async def delete_invite(runtime: RuntimeOf, caller: AdminOf, invite_id: IdPath) -> Response:
-    if not await withdraw_invite(runtime, invite_id):
-        raise NotFound("There is no such invitation.")
+    await withdraw_invite(runtime, invite_id)
     return Response(status_code=204)
 
 
@@ -172,12 +168,6 @@ async def log(
         found = list(await events.newest(tx, kind=kind, before=events_before(cursor, view), limit=size + 1))
     items = [event_json(event, whose=True) for event in found[:size]]
     return json_response({"items": items, "next_cursor": events_after(found, size, view)})
-
-
-async def _theirs_to_change(runtime: Runtime, caller: Caller, user_id: int) -> User:
-    user = await member(runtime, user_id)
-    check_may_change(caller.user, user)
-    return user
 
 
 def _member(user: User) -> dict[str, Any]:

@@ -81,7 +81,13 @@ async def delete_member(runtime: Runtime, user: User) -> None:
     await remove_user(runtime, user)
 
 
-def check_may_change(actor: User, user: User, becoming: str = "user") -> None:
-    """Owners look after everybody, admins after plain users."""
-    if actor.role != "owner" and (user.operates or becoming != "user"):
+async def member_to_change(runtime: Runtime, actor: User, user_id: int, becoming: str = "user") -> User:
+    user = await member(runtime, user_id)
+    if not may_change(actor, user, becoming):
         raise Forbidden("Only an owner may make or change an operator.")
+    return user
+
+
+def may_change(actor: User, user: User, becoming: str = "user") -> bool:
+    """Owners look after everybody, admins after plain users."""
+    return actor.role == "owner" or (not user.operates and becoming == "user")

@@ -50,7 +50,7 @@ _GIVE_WAY_SECONDS = 0.001
 """The pause after each text while somebody waits for an answer."""
 
 # One thread: several would not clean faster, but all stand in the way of the event loop for their turn.
-_cleaning = ThreadPoolExecutor(1, thread_name_prefix="cleaning")
+_long_texts = ThreadPoolExecutor(1, thread_name_prefix="long-texts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Writing:
         size = len(news.entry.content or news.entry.summary or "")
         if size > _STRETCH:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(_cleaning, write, self._check, news, self._parsed)
+            return await loop.run_in_executor(_long_texts, write, self._check, news, self._parsed)
         await self._pause_before(size)
         return write(self._check, news, self._parsed)
 

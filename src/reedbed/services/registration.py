@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.emails import email_address
-from reedbed.domain.errors import Conflict, Forbidden, Invalid
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from reedbed.domain.letters import NotSent, Sent, link_letter
 from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
@@ -108,9 +108,10 @@ async def open_invites(runtime: Runtime) -> list[MailLink]:
         return list(await mail_links.invites(tx, runtime.now()))
 
 
-async def withdraw_invite(runtime: Runtime, link_id: int) -> bool:
+async def withdraw_invite(runtime: Runtime, link_id: int) -> None:
     async with runtime.db.write() as tx:
-        return await mail_links.remove_invite(tx, link_id)
+        if not await mail_links.remove_invite(tx, link_id):
+            raise NotFound("There is no such invitation.")
 
 
 async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> NewSession:

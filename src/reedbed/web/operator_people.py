@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from reedbed.domain.accounts import Caller, User
-from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.times import Instant
 from reedbed.http.caller import AdminOf, RuntimeOf, SessionOf
 from reedbed.http.errors import status_of
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.services.members import (
-    check_may_change,
     delete_member,
     disable_member,
     enable_member,
-    member,
+    may_change,
+    member_to_change,
     set_role,
 )
 from reedbed.services.passwords import reset_link
@@ -65,20 +65,19 @@ async def make_invite(request: Request, runtime: RuntimeOf, caller: AdminOf, ema
 async def take_invite_back(
     request: Request, runtime: RuntimeOf, caller: AdminOf, invite_id: IdPath
 ) -> Response:
-    if not await withdraw_invite(runtime, invite_id):
-        raise NotFound("There is no such invitation.")
-    return see_other(request, PLACE, toast=Toast(translate("The invitation is taken back.")))
+    await withdraw_invite(runtime, invite_id)
+    return _done(request, translate("The invitation is taken back."))
 
 
 @router.post(f"{PLACE}/{{user_id}}/disable")
 async def disable(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
-    user = await disable_member(runtime, await _theirs_to_change(runtime, caller, user_id))
+    user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _done(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
 
 
 @router.post(f"{PLACE}/{{user_id}}/enable")
 async def enable(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
-    user = await enable_member(runtime, await _theirs_to_change(runtime, caller, user_id))
+    user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _done(request, translate("%(email)s can come in again.", email=user.email))
 
 
@@ -86,9 +85,7 @@ async def enable(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id:
 async def change_role(
     request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, role: Text = ""
 ) -> Response:
-    user = await _theirs_to_change(runtime, caller, user_id)
-    check_may_change(caller.user, user, becoming=role)
-    await set_role(runtime, user, role)
+    await set_role(runtime, await member_to_change(runtime, caller.user, user_id, becoming=role), role)
     return _done(request, translate("Saved."))
 
 
@@ -96,7 +93,7 @@ async def change_role(
 async def make_reset_link(
     request: Request, runtime: RuntimeOf, caller: AdminOf, _: SessionOf, user_id: IdPath
 ) -> Response:
-    user = await _theirs_to_change(runtime, caller, user_id)
+    user = await member_to_change(runtime, caller.user, user_id)
     url = await reset_link(runtime, user)
     says = translate("Send this link to %(email)s. It works once, for an hour.", email=user.email)
     return await _show(request, runtime, caller, made=MadeLink(says, url))
@@ -104,15 +101,9 @@ async def make_reset_link(
 
 @router.post(f"{PLACE}/{{user_id}}/delete")
 async def delete(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
-    user = await _theirs_to_change(runtime, caller, user_id)
+    user = await member_to_change(runtime, caller.user, user_id)
     await delete_member(runtime, user)
     return _done(request, translate("%(email)s is deleted.", email=user.email))
-
-
-async def _theirs_to_change(runtime: Runtime, caller: Caller, user_id: int) -> User:
-    user = await member(runtime, user_id)
-    check_may_change(caller.user, user)
-    return user
 
 
 def _done(request: Request, says: str) -> Response:
@@ -152,8 +143,7 @@ def _more(found: Sequence[Member]) -> str:
 
 
 def _person(one: Member, actor: User, now: Instant, zone: tzinfo) -> PersonLine:
-    user, owns = one.user, actor.role == "owner"
-    may_change = user.id != actor.id and (owns or not user.operates)
+    user, is_other = one.user, one.user.id != actor.id
     roles = {"owner": translate("Owner"), "admin": translate("Operator"), "user": translate("Reader")}
     other = {"user": "admin", "admin": "user"}.get(user.role, "")
     return PersonLine(
@@ -162,8 +152,8 @@ def _person(one: Member, actor: User, now: Instant, zone: tzinfo) -> PersonLine:
         role=roles[user.role],
         facts=_facts(one, now, zone),
         disabled=user.disabled_at is not None,
-        may_change=may_change,
-        other_role=other if may_change and owns else "",
+        may_change=is_other and may_change(actor, user),
+        other_role=other if is_other and may_change(actor, user, becoming="admin") else "",
     )
 
 

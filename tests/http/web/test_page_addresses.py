@@ -22,6 +22,8 @@ async def reader(by_cookie: SignIn) -> Client:
         ("/feeds/7/pause", "/feeds"),
         ("/entry/7/full", "/entry/7"),
         ("/mark-read", "/"),
+        ("/admin/people/invites", "/admin/people"),
+        ("/admin/people/7/reset-link", "/admin/people"),
     ],
 )
 async def test_a_form_loaded_again_leads_to_the_page_above(reader: Client, form: str, above: str) -> None:
