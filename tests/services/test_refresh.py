@@ -4,9 +4,9 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from reedbed.domain.due import DueFeed
-from reedbed.domain.times import HOUR
+from reedbed.domain.times import HOUR, SECOND
 from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import refresh_feed
+from reedbed.services.refresh import refresh_feed, request_refresh
 from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from reedbed.store.entry_writes import VERSIONS_KEPT
@@ -238,6 +238,47 @@ async def test_a_lost_lease_writes_nothing(site: FeedSite, crawl: Crawl) -> None
     assert report.new == 0
     assert await crawl.titles(feed_id) == []
     assert (await crawl.state(feed_id)).status == "pending"
+
+
+async def test_a_wish_that_comes_while_a_check_is_under_way_is_kept(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("One")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+
+    await _check_and_ask_meanwhile(crawl, feed_id)
+    site.publish("Two")
+    (report,) = await crawl.check()
+
+    assert report.new == 1
+    assert await crawl.check() == []
+
+
+async def test_a_wish_that_comes_while_a_check_is_under_way_waits_for_retry_after(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    site.publish("One")
+    feed_id = await crawl.follow(site.feed_url())
+    await crawl.check()
+    site.misbehave(status=429, retry_after=7200)
+
+    await _check_and_ask_meanwhile(crawl, feed_id)
+
+    state = await crawl.state(feed_id)
+    assert state.next_check_at == state.retry_after_until
+    assert await crawl.check() == []
+    assert len(await crawl.check(at_least=2 * HOUR)) == 1
+
+
+async def _check_and_ask_meanwhile(crawl: Crawl, feed_id: int) -> None:
+    """The person asks a second after the feed was taken in hand; its answer is written after that."""
+    runtime = crawl.runtime
+    await request_refresh(runtime, [feed_id])
+    async with runtime.db.write() as tx:
+        (due,) = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
+    crawl.clock.ahead += SECOND
+    async with OutcomeWriter(runtime) as writer:
+        await refresh_feed(runtime, due, writer)
+        assert await request_refresh(runtime, [feed_id]) == [feed_id]
 
 
 async def test_one_feed_that_cannot_be_stored_does_not_hold_up_the_others(

@@ -87,7 +87,7 @@ async def _write(
 
 async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[Finding], new: NewRows) -> None:
     states = [(each, _state(each, new.get(each.due.id, ()))) for each in findings]
-    await fetch_state.write(tx, runtime.name, [(each.due.id, to) for each, to in states if not each.pushed])
+    await fetch_state.write(tx, runtime.name, [(each.due, to) for each, to in states if not each.pushed])
     pushed = [(each.due.id, to) for each, to in states if each.pushed]
     if pushed:
         await fetch_state.write_pushed(tx, runtime.name, pushed)

@@ -126,15 +126,17 @@ _REST = Statement(
     .where(among(state.c.feed_id, "ids"))
     .values(next_check_at=null(), urgent=false(), lease_holder=null(), leased_until=null())
 )
+# Asked for while a check was under way, whose answer may be older than the wish: the feed stays due.
+_asked_since = and_(state.c.urgent == true(), state.c.next_check_at != bindparam("claimed_for"))
+_next_check = case(
+    (_asked_since, func.coalesce(bindparam("retry_after_until", type_=BigInteger()), state.c.next_check_at)),
+    else_=bindparam("next_check_at", type_=BigInteger()),
+)
 _WRITE = Statement(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
-    .values(
-        lease_holder=null(),
-        leased_until=null(),
-        urgent=false(),
-        **{name: bindparam(name) for name in STATE_NAMES},
-    )
+    .values({name: bindparam(name) for name in STATE_NAMES})
+    .values(lease_holder=null(), leased_until=null(), urgent=_asked_since, next_check_at=_next_check)
 )
 _GIVEN_NEWEST_AT = bindparam("newest_entry_at", type_=BigInteger())
 _WRITE_PUSHED = Statement(
@@ -265,9 +267,15 @@ async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
     return {row[0] for row in rows}
 
 
-async def write(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
+async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]]) -> None:
     """The state after a check; it ends the lease. A lease that was lost in between changes nothing."""
-    await tx.run_each(_WRITE, [state_params(feed_id, holder, after) for feed_id, after in states])
+    await tx.run_each(
+        _WRITE,
+        [
+            {**state_params(due.id, holder, after), "claimed_for": due.state.next_check_at}
+            for due, after in states
+        ],
+    )
 
 
 async def write_pushed(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
