@@ -28,7 +28,7 @@ from reedbed.store.database import Database
 from reedbed.store.entry_writes import EntryRow, EntryText, insert_new
 from reedbed.store.mark_all import mark_all
 from reedbed.store.migrations import migrate
-from reedbed.store.unread import NewEntry, fan_out
+from reedbed.store.unread import Arrival, fan_out
 from tests import servers
 from tests.crawling import Crawl, crawl_on
 
@@ -131,7 +131,7 @@ class Library:
             stored = await insert_new(tx, rows)
             await search.index(tx, [(id_, row.text.search) for id_, row in stored])
             for feed_id, new in groupby(stored, lambda pair: pair[1].feed_id):
-                await fan_out(tx, feed_id, [NewEntry(id_, row.sort_at) for id_, row in new])
+                await fan_out(tx, [Arrival(feed_id, [id_ for id_, _ in new])])
 
     def _entry(self, feed_id: int) -> EntryRow:
         self._entries += 1

@@ -12,7 +12,7 @@ from reedbed.services.story_grouping import StoryGrouper
 from reedbed.store import analyses, summaries, unread
 from reedbed.store.analyses import Made
 from reedbed.store.database import counting
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl, run
 
@@ -42,7 +42,7 @@ async def told(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[
                 at=runtime.now(),
             )
             ids.append(rows[0][0])
-            await unread.fan_out(tx, feed_id, [NewEntry(ids[-1], runtime.now())])
+            await unread.fan_out(tx, [Arrival(feed_id, [ids[-1]])])
     await StoryGrouper().group_new(runtime)
     listed = (await reader.get("/api/v1/stories")).json()
     yield Told(ids, listed["items"][0]["id"])

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from reedbed.domain.due import DueFeed
 from reedbed.domain.times import HOUR, SECOND
+from reedbed.services.findings import Finding, Stored
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh import refresh_feed, request_refresh
+from reedbed.services.refresh_write import write_findings
 from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from reedbed.store.entry_writes import VERSIONS_KEPT
@@ -85,6 +87,41 @@ async def test_an_unchanged_check_costs_no_statement_of_its_own(site: FeedSite, 
         await crawl.check()
 
     assert count.value == 4  # claim, read, states, totals: for all four feeds
+
+
+async def test_news_of_many_feeds_cost_as_many_statements_as_of_one(site: FeedSite, crawl: Crawl) -> None:
+    """Of those that are written together; each alone costs nothing but its locks."""
+    findings = [await _news_of(crawl, site, name) for name in "abcde"]
+
+    with counting() as one:
+        await write_findings(crawl.runtime, findings[:1])
+    with counting() as four:
+        await write_findings(crawl.runtime, findings[1:])
+
+    locks = 2 if crawl.runtime.db.engine == "postgresql" else 0
+    assert four.value == one.value + 3 * locks
+    assert await crawl.column("SELECT unread FROM subscriptions") == [1] * 5
+
+
+async def _news_of(crawl: Crawl, site: FeedSite, name: str) -> Finding:
+    site.publish("One", feed=name)
+    await crawl.follow(site.feed_url(name))
+    runtime, caught = crawl.runtime, _Caught()
+    async with runtime.db.write() as tx:
+        (due,) = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
+    await refresh_feed(runtime, due, caught)
+    return caught.findings[0]
+
+
+class _Caught(OutcomeWriter):
+    """Keeps what was found instead of writing it."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    async def store(self, finding: Finding) -> Stored:
+        self.findings.append(finding)
+        return Stored(feed_id=finding.due.id)
 
 
 async def test_a_changed_entry_keeps_its_old_version(site: FeedSite, crawl: Crawl) -> None:

@@ -14,7 +14,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.stories import get_story, mark_all_stories, mark_story, split_entry
 from reedbed.services.story_grouping import StoryGrouper, forget_stories
 from reedbed.store import entries, feed_merge, stories, unread
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 from tests.crawling import Crawl, crawl_on, run
 
 BRIDGE = (
@@ -64,7 +64,7 @@ class Press:
                 id=entry_id,
                 text=f"<p>{text}</p>",
             )
-            await unread.fan_out(tx, self.feeds[feed], [NewEntry(entry_id, at)])
+            await unread.fan_out(tx, [Arrival(self.feeds[feed], [entry_id])])
         return entry_id
 
     async def print_bridge(self) -> list[int]:

@@ -20,7 +20,7 @@ from reedbed.store.tables import (
     subscriptions,
     users,
 )
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 
 _USER = Statement(insert(users).returning(users.c.id), columns=["email", "created_at"])
 _FEED = Statement(insert(feeds).returning(feeds.c.id), columns=["url", "created_at"])
@@ -93,7 +93,7 @@ class Library:
             entry = await tx.value(_ENTRY, row)
             await tx.run(_BODY, {"entry_id": entry, "content": f"<p>Body {number}</p>", "extra": "{}"})
             if arrive:
-                await unread.fan_out(tx, feed, [NewEntry(entry, at)])
+                await unread.fan_out(tx, [Arrival(feed, [entry])])
         return entry
 
     async def lists_from(self, feed: int, entry: int) -> None:

@@ -2,7 +2,7 @@
 
 from reedbed.store import undo, unread
 from reedbed.store.mark_all import mark_all
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 from tests.store.library import Library
 
 
@@ -29,9 +29,8 @@ async def test_what_a_rule_marked_read_arrives_as_read(library: Library) -> None
     ann, ben = await library.reader(feed), await library.reader(feed)
     loud, hushed = await library.entry(feed, arrive=False), await library.entry(feed, arrive=False)
     async with library.db.write() as tx:
-        news = [NewEntry(loud, 1), NewEntry(hushed, 1)]
-        reached = await unread.fan_out(tx, feed, news, silent={ann: {hushed}})
-    assert sorted(reached) == sorted([ann, ben])
+        reached = await unread.fan_out(tx, [Arrival(feed, [loud, hushed], silent={ann: {hushed}})])
+    assert reached == {feed: {ann, ben}}
     assert await library.unread_ids(ann) == [loud]
     assert await library.unread_count(ann, feed) == 1
     assert await library.unread_count(ben, feed) == 2
@@ -42,7 +41,7 @@ async def test_an_entry_that_fans_out_twice_counts_once(library: Library) -> Non
     ann = await library.reader(feed)
     entry = await library.entry(feed)
     async with library.db.write() as tx:
-        await unread.fan_out(tx, feed, [NewEntry(entry, 1)])
+        await unread.fan_out(tx, [Arrival(feed, [entry])])
     assert await library.unread_count(ann, feed) == 1
 
 
@@ -113,6 +112,6 @@ async def test_an_entry_that_commits_late_is_not_dead_on_arrival(library: Librar
     late, early = await library.entry(feed, arrive=False), await library.entry(feed)
     async with library.db.write() as tx:
         await mark_all(tx, ann, None, early, token_hash="mark", now=0)
-        await unread.fan_out(tx, feed, [NewEntry(late, 1)])
+        await unread.fan_out(tx, [Arrival(feed, [late])])
     assert await library.unread_ids(ann) == [late]
     assert await library.unread_count(ann, feed) == 1

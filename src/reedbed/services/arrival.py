@@ -1,6 +1,6 @@
 """New entries arrive: what rules say about them, then who finds them unread."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE, wants_whole
 from reedbed.domain.retention import removed_keys
@@ -10,35 +10,49 @@ from reedbed.services.rule_arrival import NOTHING, Forecast
 from reedbed.store import full_articles, imported, jobs, rules, unread
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 
 RULES_JOB = "rules"
 ARTICLES_JOB = "articles"
 
 
+NewRows = Mapping[int, Sequence[tuple[int, EntryRow]]]
+"""By feed, the entries that were stored, with their ids."""
+
+
 async def decide_on_arrival(
-    tx: Tx,
-    feed_id: int,
-    stored: Sequence[tuple[int, EntryRow]],
-    now: Instant,
-    forecast: Forecast = NOTHING,
-) -> list[int]:
-    """Called in the transaction that stored the entries, before anybody sees them; the users reached."""
-    verdicts = forecast.verdicts_on(stored)
-    news = [NewEntry(entry_id, row.sort_at) for entry_id, row in stored]
-    silent = await _read_elsewhere(tx, feed_id, stored, _silent(verdicts))
-    reached = await unread.fan_out(tx, feed_id, news, silent=silent)
+    tx: Tx, new: NewRows, now: Instant, forecast: Forecast = NOTHING
+) -> Mapping[int, Set[int]]:
+    """Called in the transaction that stored the entries, before anybody sees them.
+
+    By feed, the users reached.
+    """
+    if not new:
+        return {}
+    verdicts = {feed_id: forecast.verdicts_on(stored) for feed_id, stored in new.items()}
+    silent = {feed_id: _silent(said) for feed_id, said in verdicts.items()}
+    for feed_id in await imported.feeds_with_any(tx, list(new)):
+        await _hush_read_elsewhere(tx, feed_id, new[feed_id], silent[feed_id])
+    reached = await unread.fan_out(
+        tx,
+        [
+            Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id])
+            for feed_id, stored in new.items()
+        ],
+    )
     # Whoever left since the rules were asked is not reached, and nothing of theirs is written.
-    heeded = [verdict for verdict in verdicts if verdict.user_id in reached]
+    heeded = [each for feed_id, said in verdicts.items() for each in said if each.user_id in reached[feed_id]]
     if heeded:
         await set_states(tx, heeded, now)
         await leave_notices(tx, heeded, now)
         await count_matches(tx, heeded)
-    for user_id, ids in forecast.open_for(stored).items():
-        if user_id in reached:
-            await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
-    if wanted := _whole(stored, await full_articles.modes(tx, feed_id)) if stored else []:
-        await jobs.add(tx, ARTICLES_JOB, {"entry_ids": wanted}, now=now)
+    for feed_id, stored in new.items():
+        for user_id, ids in forecast.open_for(stored).items():
+            if user_id in reached[feed_id]:
+                await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
+    for feed_id, modes in (await full_articles.modes(tx, list(new))).items():
+        if wanted := _whole(new[feed_id], modes):
+            await jobs.add(tx, ARTICLES_JOB, {"entry_ids": wanted}, now=now)
     return reached
 
 
@@ -62,10 +76,10 @@ async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> N
         await jobs.add(tx, RULES_JOB, {"feed_id": feed_id}, now=now, user_id=user_id)
 
 
-async def _read_elsewhere(
+async def _hush_read_elsewhere(
     tx: Tx, feed_id: int, stored: Sequence[tuple[int, EntryRow]], silent: dict[int, set[int]]
-) -> Mapping[int, set[int]]:
-    """With what those who came from another reader had read there."""
+) -> None:
+    """What those who came from another reader had read there arrives as read."""
     by_key = {
         key: entry_id
         for entry_id, row in stored
@@ -73,7 +87,6 @@ async def _read_elsewhere(
     }
     for user_id, key in await imported.take(tx, feed_id, list(by_key)):
         silent.setdefault(user_id, set()).add(by_key[key])
-    return silent
 
 
 def _silent(verdicts: Sequence[Verdict]) -> dict[int, set[int]]:

@@ -22,7 +22,7 @@ from reedbed.store import bookmarks, entry_writes, feeds, imported, marks, searc
 from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 
 SHELF_URL = "reedbed:imported"
 SHELF_TITLE = "Imported entries"
@@ -97,10 +97,8 @@ async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> l
     fresh = [row for guid, (_, row) in by_guid.items() if guid not in known]
     stored = await entry_writes.insert_new(tx, fresh)
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
-    ids = {id_ for id_, _ in stored}
-    await unread.fan_out(
-        tx, shelf, [NewEntry(id_, row.sort_at) for id_, row in stored], silent={user_id: ids}
-    )
+    if ids := [id_ for id_, _ in stored]:
+        await unread.fan_out(tx, [Arrival(shelf, ids, silent={user_id: set(ids)})])
     known |= {row.guid: id_ for id_, row in stored if row.guid}
     return [(entry, known[guid]) for guid, (entry, _) in by_guid.items() if guid in known]
 

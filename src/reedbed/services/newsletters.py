@@ -262,7 +262,7 @@ async def _write(
     entry_id = stored[0][0]
     await search.index(tx, [(entry_id, letter.text.search)])
     await _keep_beside(tx, now, reader.user_id, entry_id, letter)
-    await decide_on_arrival(tx, feed_id, stored, now, forecast)
+    await decide_on_arrival(tx, {feed_id: stored}, now, forecast)
     await newsletters.note_mail(
         tx,
         reader.user_id,

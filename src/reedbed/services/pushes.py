@@ -1,6 +1,6 @@
 """Web Push: browsers that asked to be told, and the notes a worker sends them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 
 import structlog
@@ -87,12 +87,12 @@ async def leave_note(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
 
 
 async def leave_news(
-    tx: Tx, feed_id: int, entry_ids: Sequence[int], reached: Sequence[int], now: Instant
+    tx: Tx, new: Mapping[int, Sequence[int]], reached: Mapping[int, Set[int]], now: Instant
 ) -> None:
-    """Called when entries arrive: whoever of those reached wants to hear of this feed is told by a job."""
-    for user_id in await pushes.asked_for(tx, feed_id):
-        if user_id in reached:
-            payload = {"feed_id": feed_id, "entry_ids": list(entry_ids)}
+    """Called when entries arrive, with their ids by feed: jobs tell those reached who asked to be told."""
+    for feed_id, user_id in await pushes.asked_for(tx, list(new)):
+        if user_id in reached[feed_id]:
+            payload = {"feed_id": feed_id, "entry_ids": list(new[feed_id])}
             await jobs.add(tx, NEWS_JOB, payload, now=now, user_id=user_id)
 
 

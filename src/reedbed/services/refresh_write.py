@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.hints import Hint
-from reedbed.services.arrival import decide_on_arrival
+from reedbed.services.arrival import NewRows, decide_on_arrival
 from reedbed.services.feed_moves import adopt_address
 from reedbed.services.findings import Finding, Stored
 from reedbed.services.framing_jobs import ask_if_wanted
@@ -26,8 +26,6 @@ from reedbed.store import (
 )
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
-
-NewRows = Mapping[int, Sequence[tuple[int, EntryRow]]]
 
 
 async def write_findings(runtime: Runtime, findings: Sequence[Finding]) -> list[Stored]:
@@ -63,11 +61,9 @@ async def _write(
     await removed.note_listed(tx, listed, runtime.now())
     # What a feed held before anybody here followed it is no news to be told of.
     first = {each.due.id for each in findings if each.due.first_fetch}
-    for feed_id, rows in new.items():
-        reached = await decide_on_arrival(tx, feed_id, rows, runtime.now(), forecast)
-        if feed_id not in first:
-            await leave_news(tx, feed_id, [id_ for id_, _ in rows], reached, runtime.now())
+    reached = await decide_on_arrival(tx, new, runtime.now(), forecast)
     news = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
+    await leave_news(tx, news, reached, runtime.now())
     await leave_entries(tx, news, runtime.now())
     stored = {
         each.due.id: Stored(
@@ -79,9 +75,8 @@ async def _write(
         if each.moved_to:
             move = await adopt_address(tx, each.due, each.moved_to)
             stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
-    for told in stored.values():
-        if told.new or told.changed:
-            await ask_if_wanted(tx, told.feed_id, runtime.now())
+    touched = [told.feed_id for told in stored.values() if told.new or told.changed]
+    await ask_if_wanted(tx, touched, runtime.now())
     return stored
 
 

@@ -37,7 +37,7 @@ from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow, EntryText
 from reedbed.store.jobs import Job
-from reedbed.store.unread import NewEntry
+from reedbed.store.unread import Arrival
 
 SAVED_JOB = "saved_page"
 
@@ -122,7 +122,7 @@ async def _keep(tx: Tx, now: Instant, user_id: int, row: EntryRow) -> int | None
     entry_id = stored[0][0]
     await search.index(tx, [(entry_id, row.text.search)])
     # It waits under "later" and is nobody's news: it arrives as read.
-    await unread.fan_out(tx, row.feed_id, [NewEntry(entry_id, row.sort_at)], silent={user_id: {entry_id}})
+    await unread.fan_out(tx, [Arrival(row.feed_id, [entry_id], silent={user_id: {entry_id}})])
     await marks.put(tx, user_id, "later", [entry_id], now)
     await jobs.add(tx, SAVED_JOB, {"entry_id": entry_id}, now=now, user_id=user_id)
     return entry_id

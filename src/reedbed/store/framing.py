@@ -67,7 +67,7 @@ _WANTED = Statement(
     select(feeds.c.id)
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id, isouter=True)
     .where(
-        feeds.c.id == bindparam("feed_id"),
+        among(feeds.c.id, "ids"),
         or_(is_served(), exists().where(*_wishing)),
     )
 )
@@ -169,9 +169,9 @@ async def lock(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     return [row[0] for row in await tx.all(_LOCK, {"ids": list(feed_ids)})] if feed_ids else []
 
 
-async def is_wanted(tx: Tx, feed_id: int) -> bool:
-    """Whether new entries of this feed are to be read: by the operator's wish or a follower's."""
-    return await tx.value(_WANTED, {"feed_id": feed_id}) is not None
+async def wanted(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
+    """Those of these feeds whose new entries are to be read: by the operator's wish or a follower's."""
+    return [row[0] for row in await tx.all(_WANTED, {"ids": list(feed_ids)})] if feed_ids else []
 
 
 async def is_for_everybody(tx: Tx, feed_id: int) -> bool:

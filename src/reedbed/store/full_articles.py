@@ -39,11 +39,11 @@ _OUTDATED = Statement(
     )
 )
 _MODES = Statement(
-    select(subscriptions.c.full_text)
+    select(subscriptions.c.feed_id, subscriptions.c.full_text)
     .distinct()
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
-        subscriptions.c.feed_id == bindparam("feed_id"),
+        among(subscriptions.c.feed_id, "ids"),
         subscriptions.c.unsubscribed_at.is_(None),
         feeds.c.kind == "web",
     )
@@ -93,9 +93,12 @@ async def keep(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
     await tx.run(_KEEP, {"id": entry_id, "content": content, "now": now})
 
 
-async def modes(tx: Tx, feed_id: int) -> set[str]:
-    """What those who follow this feed want of its articles: `auto`, `always`, `never`."""
-    return {row[0] for row in await tx.all(_MODES, {"feed_id": feed_id})}
+async def modes(tx: Tx, feed_ids: Sequence[int]) -> dict[int, set[str]]:
+    """By feed, what those who follow it want of its articles: `auto`, `always`, `never`."""
+    wanted: dict[int, set[str]] = {}
+    for feed_id, mode in await tx.all(_MODES, {"ids": list(feed_ids)}):
+        wanted.setdefault(feed_id, set()).add(mode)
+    return wanted
 
 
 async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Text, bindparam, delete, or_
+from sqlalchemy import Text, bindparam, delete, exists, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
@@ -10,10 +10,13 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
-from reedbed.store.tables import entries, imported_reads
+from reedbed.store.tables import entries, feeds, imported_reads
 
 _REMEMBER = Statement(
     insert(imported_reads).on_conflict_do_nothing(), columns=["feed_id", "key", "user_id", "created_at"]
+)
+_FEEDS_WITH_ANY = Statement(
+    select(feeds.c.id).where(among(feeds.c.id, "ids"), exists().where(imported_reads.c.feed_id == feeds.c.id))
 )
 _TAKE = Statement(
     delete(imported_reads)
@@ -37,6 +40,11 @@ async def remember(tx: Tx, user_id: int, feed_id: int, keys: Iterable[int], now:
             for key in dict.fromkeys(keys)
         ],
     )
+
+
+async def feeds_with_any(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
+    """Those of these feeds of which somebody read something elsewhere that has not arrived here."""
+    return [row[0] for row in await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})]
 
 
 async def take(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:

@@ -44,9 +44,9 @@ _PUT = Statement(
 _DELETE = Statement(delete(push_devices).where(*_this))
 _TOUCH = Statement(update(push_devices).where(*_this).values(reached_at=bindparam("now")))
 _ASKED = Statement(
-    select(subscriptions.c.user_id)
+    select(subscriptions.c.feed_id, subscriptions.c.user_id)
     .where(
-        subscriptions.c.feed_id == bindparam("feed_id"),
+        among(subscriptions.c.feed_id, "ids"),
         subscriptions.c.notify,
         subscriptions.c.unsubscribed_at.is_(None),
         select(push_devices.c.id)
@@ -54,7 +54,7 @@ _ASKED = Statement(
         .correlate(subscriptions)
         .exists(),
     )
-    .order_by(subscriptions.c.user_id)
+    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id)
 )
 _NEWS = Statement(
     select(entries.c.id, entries.c.title)
@@ -115,9 +115,11 @@ async def touch(tx: Tx, user_id: int, device_id: int, now: Instant) -> None:
     await tx.run(_TOUCH, {"owner": user_id, "device": device_id, "now": now})
 
 
-async def asked_for(tx: Tx, feed_id: int) -> list[int]:
-    """The users who want to be told of this feed's news and have a browser to tell."""
-    return [row[0] for row in await tx.all(_ASKED, {"feed_id": feed_id})]
+async def asked_for(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Feeds with the users who want to be told of their news and have a browser to tell."""
+    if not feed_ids:
+        return []
+    return [(row[0], row[1]) for row in await tx.all(_ASKED, {"ids": list(feed_ids)})]
 
 
 async def still_unread(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[tuple[int, str]]:

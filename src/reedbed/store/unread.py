@@ -5,7 +5,8 @@ New entries fan out to the followers of their feed; reading deletes the row. Eve
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -43,9 +44,13 @@ _ROW = ["user_id", "sort_at", "entry_id", "feed_id", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
-class NewEntry:
-    id: int
-    sort_at: Instant
+class Arrival:
+    """New entries of one feed."""
+
+    feed_id: int
+    entry_ids: Sequence[int]
+    silent: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
+    """By user, those that arrive as read because a rule said so."""
 
 
 # ---- arrivals --------------------------------------------------------------------------------------
@@ -84,7 +89,7 @@ def _count_news(whom: str) -> ClauseElement:
             unread=subscriptions.c.unread + arrived,
             newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)),
         )
-        .returning(subscriptions.c.user_id)
+        .returning(subscriptions.c.feed_id, subscriptions.c.user_id)
     )
 
 
@@ -99,33 +104,31 @@ _COUNT_NEWS = Shapes(_count_news)
 _INSERT_NEWS = Shapes(_insert_news)
 
 
-async def fan_out(
-    tx: Tx,
-    feed_id: int,
-    news: Sequence[NewEntry],
-    *,
-    silent: Mapping[int, Set[int]] | None = None,
-) -> list[int]:
-    """Make new entries unread for those who follow the feed and have not paused it; these users.
-
-    `silent` names, by user, the entries that arrive as read because a rule said so.
-    """
-    if not news:
-        return []
-    await lock_feed(tx, feed_id)
-    await lock_followers(tx, feed_id)
-    ids = [entry.id for entry in news]
-    arrival = {"feed_id": feed_id, "ids": ids, "newest": max(ids)}
-    most = {**arrival, "but": list(silent or ())}
+async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
+    """Make new entries unread for those who follow their feed and have not paused it; these, by feed."""
+    for arrival in arrivals:
+        await lock_feed(tx, arrival.feed_id)
+        await lock_followers(tx, arrival.feed_id)
+    most = [_arrived(each, but=list(each.silent)) for each in arrivals]
     some = [
-        {**arrival, "user_id": user_id, "ids": [id for id in ids if id not in hushed]}
-        for user_id, hushed in (silent or {}).items()
+        _arrived(each, hushed, user_id=user_id)
+        for each in arrivals
+        for user_id, hushed in each.silent.items()
     ]
-    reached = [*await tx.all(_COUNT_NEWS("most"), most), *await tx.each(_COUNT_NEWS("one"), some)]
-    if reached:
-        await tx.run(_INSERT_NEWS("most"), most)
-        await tx.run_each(_INSERT_NEWS("one"), some)
-    return [row[0] for row in reached]
+    reached = {each.feed_id: set[int]() for each in arrivals}
+    for feed_id, user_id in (
+        *await tx.each(_COUNT_NEWS("most"), most),
+        *await tx.each(_COUNT_NEWS("one"), some),
+    ):
+        reached[feed_id].add(user_id)
+    await tx.run_each(_INSERT_NEWS("most"), [each for each in most if reached[each["feed_id"]]])
+    await tx.run_each(_INSERT_NEWS("one"), some)
+    return reached
+
+
+def _arrived(arrival: Arrival, hushed: Set[int] = frozenset(), **whom: Any) -> dict[str, Any]:
+    ids = [id_ for id_ in arrival.entry_ids if id_ not in hushed]
+    return {"feed_id": arrival.feed_id, "ids": ids, "newest": max(arrival.entry_ids), **whom}
 
 
 # ---- subscribing, unsubscribing and coming back ----------------------------------------------------
