@@ -66,7 +66,11 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_a_paragraph_known_at_one_glance_reads_as_one_walked_tag_by_tag(inside: str) -> None:
-    for html in (f"<p>{inside}</p>", f"<div><p>{inside}</p>\n<p>One <em>more</em></p></div>"):
+    for html in (
+        f"<p>{inside}</p>",
+        f"<div><p>{inside}</p>\n<p>One <em>more</em></p></div>",
+        f"<p>In a row</p> \n<p>{inside}</p>\xa0<p>Last</p> {inside}<p></p>",
+    ):
         assert clean(html) == clean(html.replace("<p>", "<p >"))
 
 

@@ -32,6 +32,7 @@ _parser = nh3.Cleaner(
 _EMBED = re.compile(r"<(?:iframe|embed|object|amp-youtube)", re.IGNORECASE)
 _PAGE_PART = re.compile(rf"<(/?)(?:{'|'.join(READ_AS_BLOCK)})(?=[ \t\n\f/>])", re.IGNORECASE)
 _MAX_ROUNDS = 5
+_PRE_OR_BREAK = re.compile("<(?:pre|br)")
 _LINE_FEEDS_AFTER_PRE = re.compile(r"(<pre(?: [^>]*)?>)\n+")
 _BREAKS = re.compile(r"(?:<br>\s*){3,}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
@@ -90,9 +91,8 @@ def _prepared(html: str, base: str | None) -> str:
 
 
 def _tidied(html: str) -> str:
-    if "<pre" in html:
+    if _PRE_OR_BREAK.search(html):
         html = _LINE_FEEDS_AFTER_PRE.sub(r"\1", html)
-    if "<br>" in html:
         html = _without_outer_breaks(_BREAKS.sub("<br><br>", html))
     html = html.strip()
     if "<" not in html and "\n" in html:

@@ -20,7 +20,7 @@ from reedbed.ingest.clean.elements import (
 )
 from reedbed.ingest.clean.images import settled_image, settled_source
 from reedbed.ingest.clean.markup import read_attributes
-from reedbed.ingest.clean.paragraphs import LINK_END, PARAGRAPH, PLAIN_ADDRESS, is_plain, with_safe_links
+from reedbed.ingest.clean.paragraphs import LINK_END, PARAGRAPHS, PLAIN_ADDRESS, are_plain, with_safe_links
 
 MAX_DEPTH = 96
 
@@ -77,23 +77,20 @@ class _Writer:
         self.silent = ""
 
     def written(self, html: str) -> str:
-        parts = PARAGRAPH.split(html)
-        is_paragraph = False
-        for part in parts:
-            if is_paragraph and is_plain(part) and self._takes_paragraph():
+        in_row = False
+        for part in PARAGRAPHS.split(html):
+            if in_row and are_plain(part) and self._takes_paragraphs():
                 self.weight += 1
                 self.out.append(with_safe_links(part))
-            elif part == "\n" and not self.silent:
-                self.out.append(part)
             elif part:
                 self._walk(part)
-            is_paragraph = not is_paragraph
+            in_row = not in_row
         if self.open or self.silent:
             raise _Refused
         return "".join(self.out)
 
-    def _takes_paragraph(self) -> bool:
-        """Where a paragraph with its links and inline elements may stand, whatever is open."""
+    def _takes_paragraphs(self) -> bool:
+        """Where paragraphs with their links and inline elements may stand, whatever is open."""
         if not self.open:
             return not self.silent
         if self.silent or self.paragraphs or len(self.open) + 2 > MAX_DEPTH or self._parent().skeleton:
