@@ -25,7 +25,7 @@ T = TypeVar("T")
 READERS = 4
 BUSY_TIMEOUT_MS = 5_000
 
-BROUGHT_OVER_AFTER = 1_000
+BROUGHT_OVER_AFTER = 4_000
 """Rows changed since the log was last brought over into the file; nobody counts its pages."""
 LONG_LOG, LONGEST_LOG = 8_000, 32_000
 """Pages. The log begins anew only when all of it is in the file, which never happens beside writers that do
