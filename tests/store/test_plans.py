@@ -61,7 +61,7 @@ class Explained:
     def on(self, dialect: Dialect) -> Compiled:
         plain = self.statement.on(dialect)
         asking = "EXPLAIN QUERY PLAN " if dialect.name == "sqlite" else "EXPLAIN "
-        return Compiled(asking + plain.sql, plain.names, plain.constants)
+        return Compiled(asking + plain.sql, plain.arguments)
 
 
 def _page(view: str, found: str, *, order: Any = "newest", continued: bool = False) -> Statement:
