@@ -12,7 +12,7 @@ from reedbed.services.refresh_news import Writing
 from tests.crawling import Crawl
 
 TEXTS = 10
-"""Of 2,400 characters: six of them are a stretch."""
+"""Of 4,800 characters: six of them are a stretch."""
 
 
 @pytest.mark.parametrize(("being_answered", "turns"), [(0, 2), (1, TEXTS)])
@@ -33,7 +33,7 @@ async def test_others_have_their_turn_after_a_stretch_or_after_each_text_while_a
     crawl.runtime.meters.being_answered = being_answered
     about: Any = None  # handed through to `write`, which needs neither
     writing = Writing(crawl.runtime, about, about)
-    entry = ParsedEntry(guid="a", url=None, title="One", content="reeds " * 400)
+    entry = ParsedEntry(guid="a", url=None, title="One", content="reeds " * 800)
     new = NewEntry(entry, guid="a", url=None, change_hash="", sort_at=0)
     running = asyncio.create_task(others())
     written = [await writing.out(write, new) for _ in range(TEXTS)]

@@ -44,7 +44,7 @@ _LONGEST_KEY = 2_000
 N = TypeVar("N", NewEntry, ChangedEntry)
 R = TypeVar("R")
 
-_STRETCH = 16_000
+_STRETCH = 32_000
 """Characters of markup that are cleaned without a pause; more would keep pages waiting."""
 _GIVE_WAY_SECONDS = 0.001
 """The pause after each text while somebody waits for an answer."""
