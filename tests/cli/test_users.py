@@ -45,6 +45,11 @@ def test_a_user_is_added_listed_and_deleted(type_in) -> None:
     assert len(json.loads(type_in("list", "--json").stdout)) == 1
 
 
+def test_nobody_is_asked_about_deleting_an_account_that_is_not_there(type_in) -> None:
+    nobody = type_in("delete", "nobody@example.org", stdin="y\n")
+    assert nobody.exit_code != 0 and "Delete" not in nobody.output
+
+
 def test_a_user_is_disabled_enabled_and_given_a_role(type_in) -> None:
     type_in("add", "reader@example.org")
 

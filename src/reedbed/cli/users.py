@@ -131,13 +131,14 @@ def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: b
 @report_options
 def delete(email: str, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Delete an account with everything in it, for good."""
-    if not yes:
-        click.confirm(f"Delete {email} with all feeds, marks, tags, bookmarks and notes?", abort=True)
 
     async def work(runtime: Runtime) -> None:
         from reedbed.services.members import delete_member, find_member
 
-        await delete_member(runtime, await find_member(runtime, email))
+        member = await find_member(runtime, email)
+        if not yes:
+            click.confirm(f"Delete {email} with all feeds, marks, tags, bookmarks and notes?", abort=True)
+        await delete_member(runtime, member)
 
     with_runtime(work, data_dir)
     say(f"{email} is gone.", {"email": email, "deleted": True}, as_json=as_json)

@@ -40,6 +40,7 @@ _NEITHER = (
 )
 
 _CUT_OFF = "This OPML file ends in its middle. Export it again from your other reader."
+_NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your other reader and try again."
 
 
 async def import_file(
@@ -70,19 +71,19 @@ def _from_opml(body: bytes) -> Library:
     document = read_opml(body)
     if document.cut_off:
         raise Invalid(_CUT_OFF, field="file")
-    return Library(
-        "OPML",
-        tuple(
-            ForeignFeed(
-                line.outline.xml_url or "",
-                line.outline.xml_url or "",
-                line.outline.title,
-                line.path,
-                line.outline.attributes,
-            )
-            for line in feeds_of(document)
-        ),
+    feeds = tuple(
+        ForeignFeed(
+            line.outline.xml_url or "",
+            line.outline.xml_url or "",
+            line.outline.title,
+            line.path,
+            line.outline.attributes,
+        )
+        for line in feeds_of(document)
     )
+    if not feeds:
+        raise Invalid(_NO_FEEDS, field="file")
+    return Library("OPML", feeds)
 
 
 async def import_miniflux(

@@ -43,6 +43,13 @@ async def bring_miniflux(
     return await _begin(request, runtime, caller, start_miniflux(runtime, caller.user_id, url, token))
 
 
+@router.get("/import")
+@router.get("/import/miniflux")
+async def back_to_form(request: Request, _caller: CallerOf) -> Response:
+    """The addresses that forms are sent to, opened anew: where the forms are."""
+    return see_other(request, "/add")
+
+
 @router.get("/import/{import_id}")
 async def look(request: Request, runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Response:
     """How far it is; the page asks again until it has ended."""

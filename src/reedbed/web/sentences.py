@@ -125,6 +125,7 @@ WHOLE = (
     marked("The list did not take it. What still comes is not shown."),
     marked("A mail in it could not be read."),
     marked("The mail server's answer could not be understood."),
+    marked("The mail server ended the connection. Look whether port and encryption are right."),
 )
 SHAPES = (
     marked("Stopped after the first failure. The last one: %(why)s."),

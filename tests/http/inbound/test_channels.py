@@ -1,5 +1,6 @@
 """The same newsletters by every channel, ending in the same entries."""
 
+import asyncio
 import imaplib
 import json
 from dataclasses import replace
@@ -68,6 +69,17 @@ async def test_a_mailbox_that_does_not_open_says_why(world: World, change: dict[
     wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.tls_port)
     with pytest.raises(Invalid, match=said):
         await add_mailbox(world.runtime, world.user_id, replace(wish, **change))
+
+
+async def test_a_mail_server_that_hangs_up_is_told_in_plain_words(world: World) -> None:
+    def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        wish = MailboxWish("localhost", "ann", PASSWORD, port=port, security="starttls")
+        with pytest.raises(Invalid, match="ended the connection"):
+            await add_mailbox(world.runtime, world.user_id, wish)
 
 
 async def test_a_mailbox_that_fails_is_tried_again_later_and_later(world: World) -> None:

@@ -23,6 +23,7 @@ MOST_BYTES = 40 * 1024 * 1024
 FIRST_LOOK = 50
 """Of the mails a folder holds when it is added, the newest so many come along."""
 
+_HUNG_UP = "The mail server ended the connection. Look whether port and encryption are right."
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 
@@ -36,6 +37,8 @@ def look_into(
         client = _Client(login, address, max_bytes)
         _log_in(client, login)
         return _look(client, login.folder, uid_validity, last_uid, max_bytes)
+    except imaplib.IMAP4.abort as error:
+        return NoLook(_HUNG_UP if "EOF" in str(error) else _said(error))
     except imaplib.IMAP4.error as error:
         return NoLook(_said(error))
     except (ssl.SSLError, OSError, EOFError) as error:
