@@ -58,6 +58,7 @@ class Misbehaviour:
     delay: float = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     times: int | None = None
+    until: asyncio.Event | None = None
 
     @property
     def answers_well(self) -> bool:
@@ -167,11 +168,15 @@ class FeedSite:
         retry_after: int | str | None = None,
         headers: Mapping[str, str] | None = None,
         times: int | None = None,
+        until: asyncio.Event | None = None,
     ) -> None:
-        """Override the answer, until `behave()` or for the next `times` requests, in what is named here."""
+        """Override the answer, until `behave()` or for the next `times` requests, in what is named here.
+
+        `until` holds it back, for a site in the loop of the test.
+        """
         extra = dict(headers or {}) | ({"Retry-After": str(retry_after)} if retry_after is not None else {})
         raw = body.encode() if isinstance(body, str) else body
-        self._feed(feed).trouble = Misbehaviour(status, raw, content_type, delay, extra, times)
+        self._feed(feed).trouble = Misbehaviour(status, raw, content_type, delay, extra, times, until)
 
     def redirect(self, to: str, *, feed: str = "main", status: int = 301, times: int | None = None) -> None:
         self.misbehave(feed=feed, status=status, body=b"", headers={"Location": to}, times=times)
@@ -256,6 +261,8 @@ class FeedSite:
         trouble = feed.trouble if feed.trouble and feed.trouble.applies() else Misbehaviour()
         if trouble.delay:
             await asyncio.sleep(trouble.delay)
+        if trouble.until:
+            await trouble.until.wait()
         if feed.login and request.headers.get("Authorization") != feed.login:
             return _response(401, b"who are you?", "text/plain", {"WWW-Authenticate": 'Basic realm="feed"'})
         document = self._document(feed)

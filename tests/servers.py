@@ -7,6 +7,7 @@ import asyncio
 import os
 import pwd
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -17,7 +18,7 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -26,8 +27,12 @@ import asyncpg
 
 Result = TypeVar("Result")
 
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 10
+PORTS = range(15_000, 32_000)
+"""Above those of well-known services, below those that Linux and others give to sockets that ask for any."""
+_first = secrets.randbelow(len(PORTS))  # tests run in several processes, which must not meet
+_ports = cycle([*PORTS[_first:], *PORTS[:_first]])
 INITDB_OPTIONS = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
 # Durability is what a throw-away server does not need.
 POSTGRES_OPTIONS = {
@@ -263,9 +268,16 @@ def _newsboat_version(path: str) -> tuple[int, ...]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port nobody listens on, for a server that is seconds away from its start.
+
+    Not one that the system would choose: it gives those to every other socket of the machine meanwhile.
+    """
+    for _ in PORTS:
+        with socket.socket() as probe, suppress(OSError):
+            port = next(_ports)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"None of the ports from {PORTS.start} to {PORTS.stop} is free.")
 
 
 @contextmanager

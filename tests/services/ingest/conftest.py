@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from ipaddress import ip_network
 
 import pytest_asyncio
@@ -18,7 +19,22 @@ async def server() -> AsyncIterator[MisbehavingServer]:
 
 @pytest_asyncio.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    """Impatient and small, so that limits are reached quickly."""
-    made = Fetcher(LOOPBACK_ALLOWED, timeout=2.0, idle_timeout=0.8, max_bytes=512 * 1024)
-    yield made
-    await made.close()
+    """Patient, for a busy machine, and small, so that limits of size are reached quickly."""
+    async with fetcher_with() as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def impatient() -> AsyncIterator[Fetcher]:
+    """Where nothing but its patience would end a fetch."""
+    async with fetcher_with(patience=2.0, idle=0.8) as made:
+        yield made
+
+
+@asynccontextmanager
+async def fetcher_with(*, patience: float = 30.0, idle: float = 30.0) -> AsyncIterator[Fetcher]:
+    made = Fetcher(LOOPBACK_ALLOWED, timeout=patience, idle_timeout=idle, max_bytes=512 * 1024)
+    try:
+        yield made
+    finally:
+        await made.close()

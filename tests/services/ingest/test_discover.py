@@ -140,9 +140,9 @@ async def test_what_is_no_address_is_told_so(text: str, fetcher: Fetcher) -> Non
     "name", ["endless", "gzip_bomb", "garbage", "redirect_loop", "header_bytes_odd", "drip"]
 )
 async def test_a_misbehaving_server_ends_in_a_value(
-    name: str, server: MisbehavingServer, fetcher: Fetcher
+    name: str, server: MisbehavingServer, impatient: Fetcher
 ) -> None:
-    found = await _discover(fetcher, server.url(name))
+    found = await _discover(impatient, server.url(name))
     assert bool(found.candidates) != bool(found.reason)
 
 

@@ -59,7 +59,7 @@ async def _fetch_from(certificate: Path, *, trusted: bool) -> object:
     offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     offered.load_cert_chain(certificate)
     trust = ssl.create_default_context(cafile=str(certificate)) if trusted else None
-    fetcher = Fetcher(LOOPBACK_ALLOWED, timeout=3.0, ssl_context=trust)
+    fetcher = Fetcher(LOOPBACK_ALLOWED, timeout=30.0, ssl_context=trust)
     async with MisbehavingServer(ssl_context=offered) as server:
         try:
             return await fetcher.fetch(FetchRequest(server.url("fine")))
@@ -97,9 +97,9 @@ async def test_a_certificate_out_of_its_time_is_refused(
 
 
 async def test_plain_http_where_tls_is_expected_is_a_failure(
-    server: MisbehavingServer, fetcher: Fetcher
+    server: MisbehavingServer, impatient: Fetcher
 ) -> None:
-    outcome = await fetcher.fetch(FetchRequest(server.url("fine").replace("http:", "https:")))
+    outcome = await impatient.fetch(FetchRequest(server.url("fine").replace("http:", "https:")))
     assert isinstance(outcome, Failed)
     assert outcome.kind == "temporary_error"
 
