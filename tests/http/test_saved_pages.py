@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from reedbed.domain.times import HOUR
 from reedbed.services.jobs import claim, run
 from reedbed.services.saved_pages import SAVED_JOB, read_saved_page
 from tests.clients import Client, SignIn
@@ -74,6 +75,19 @@ async def test_a_page_that_cannot_be_read_stays_saved(
     await _work(crawl)
     (entry,) = await _later(reader)
     assert entry["title"] == "What I meant to read"
+
+
+async def test_a_site_that_does_not_answer_is_asked_a_few_times_and_then_left_alone(
+    crawl: Crawl, site: FeedSite, signed_in: SignIn
+) -> None:
+    reader = await signed_in()
+    url = site.put("/reeds", "", status=503)
+    await reader.post(SAVED, json={"url": url})
+    for _ in range(24):
+        await _work(crawl)
+        crawl.clock.ahead += HOUR // 6
+    assert 3 <= len(site.requests) <= 5
+    assert await crawl.column("SELECT state FROM jobs") == ["done"]
 
 
 async def test_saved_pages_are_their_owners_alone(crawl: Crawl, site: FeedSite, signed_in: SignIn) -> None:

@@ -10,11 +10,13 @@ from reedbed.domain.digests import Digest
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.times import DAY, HOUR, MINUTE
+from reedbed.services import search
 from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digest_schedules import ask_due_digests, set_schedule
 from reedbed.services.digests import JOB_KIND, ask_digest, get_digest
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
+from reedbed.services.search_upkeep import mend_search
 from tests.modelserver import ModelServer, Reply
 from tests.services.writing import BREAD, HERON, STORY, Desk
 
@@ -69,6 +71,19 @@ async def test_folders_give_the_headings_and_narrow_the_digest(desk: Desk) -> No
     assert {part.heading for part in whole.text.paragraphs} == {"Around home", "Further off"}
     narrow = await written(desk, Scope(folder_id=far))
     assert narrow.entries == 1
+
+
+async def test_a_digest_whose_search_takes_too_long_fails_in_plain_words(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.entry(HERON, title="Heron")
+    await mend_search(desk.runtime)
+    asked = await ask_digest(desk.runtime, desk.user, Scope(q="heron"))
+    monkeypatch.setattr(search, "SECONDS", -1.0)
+    await work(desk)
+    ended = await get_digest(desk.runtime, desk.user.id, asked.id)
+    assert ended.status == "failed"
+    assert "takes too long" in (ended.error or "")
 
 
 async def test_only_the_last_day_and_at_most_a_hundred_entries_are_told(desk: Desk) -> None:

@@ -9,6 +9,7 @@ from reedbed.domain.cited import Scope
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.hints import Hint
 from reedbed.domain.questions import Question
+from reedbed.services import search
 from reedbed.services.ai_admin import set_paused
 from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import claim, run
@@ -54,6 +55,18 @@ async def test_other_languages_are_found_by_their_own_words(desk: Desk) -> None:
     assert german.answer.claims[0].entry_ids == (entry,)
     japanese = await answer(desk, "旋回橋を閉鎖")
     assert japanese.answer.claims[0].entry_ids == (east,)
+
+
+async def test_a_question_whose_search_takes_too_long_fails_in_plain_words(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.entry(STORY)
+    asked = await asking(desk, "What does the bridge cost?")
+    monkeypatch.setattr(search, "SECONDS", -1.0)
+    await work(desk)
+    ended = await get_question(desk.runtime, desk.user.id, asked.id)
+    assert ended.status == "failed"
+    assert "takes too long" in (ended.error or "")
 
 
 async def test_nobody_is_answered_from_anothers_entries(desk: Desk) -> None:

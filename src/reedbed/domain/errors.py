@@ -10,6 +10,7 @@ ReedbedError
 │   ├── TooMany        slow down; `retry_after` says how long
 │   └── TooLarge       more bytes than the door takes
 ├── Unavailable        a part the program needs does not answer; try again later
+│   └── TooSlow        it took longer than anybody waits, and would again
 └── CannotStart        the program refuses to start and says the way out
 """
 
@@ -68,6 +69,10 @@ class TooLarge(Refused):
 
 class Unavailable(ReedbedError):
     code = "unavailable"
+
+
+class TooSlow(Unavailable):
+    """Nothing is broken: a job that meets it fails instead of coming back."""
 
 
 class CannotStart(ReedbedError):

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from reedbed.domain.times import HOUR, MINUTE
+
 FEED_URL = "reedbed:saved"
 """The address of everybody's own feed of saved pages; what tells them apart is their owner."""
 FEED_TITLE = "Saved pages"
 MAX_TITLE = 500
-TRIES = 3
+FIRST_WAIT, GIVE_UP_AFTER = 10 * MINUTE, HOUR
+"""Between the tries to read a page whose site does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

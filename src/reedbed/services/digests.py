@@ -27,7 +27,7 @@ from reedbed.domain.digests import (
     compose,
     group,
 )
-from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
+from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
 from reedbed.domain.pushes import digest_note
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.webhooks import Event
@@ -97,6 +97,8 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     try:
         await _write(runtime, job, user, digest)
+    except TooSlow as error:
+        await _fail(runtime, digest, error.message)
     except Unavailable:
         raise
     except ReedbedError as error:

@@ -11,7 +11,7 @@ from reedbed.ai.quoting import excerpt, quote
 from reedbed.domain.accounts import User
 from reedbed.domain.cited import Scope, Sentence, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
-from reedbed.domain.errors import NotFound, ReedbedError, Unavailable
+from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
 from reedbed.domain.hints import Hint
 from reedbed.domain.questions import (
     CANDIDATES,
@@ -43,7 +43,6 @@ JOB_KIND = "question"
 EVERYTHING = Scope()
 NO_SUCH_QUESTION = "There is no such question"
 MOST_HTML = 100_000
-LAST_ATTEMPT = 3
 
 
 async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = EVERYTHING) -> Question:
@@ -86,10 +85,10 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     try:
         await _answer(runtime, user, question)
-    except Unavailable as error:
-        if job.attempts < LAST_ATTEMPT:
-            raise
+    except TooSlow as error:
         await _fail(runtime, question, error.message)
+    except Unavailable:
+        raise
     except ReedbedError as error:
         await _fail(runtime, question, error.message)
     except Exception:

@@ -8,16 +8,24 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Fetched
 from reedbed.domain.hints import Hint
-from reedbed.domain.saved_pages import FEED_TITLE, FEED_URL, MAX_TITLE, TRIES, SavedPage, title_from_address
+from reedbed.domain.saved_pages import (
+    FEED_TITLE,
+    FEED_URL,
+    FIRST_WAIT,
+    GIVE_UP_AFTER,
+    MAX_TITLE,
+    SavedPage,
+    title_from_address,
+)
 from reedbed.domain.search_words import search_words
 from reedbed.domain.texts import shown_line, storable
-from reedbed.domain.times import MINUTE, SECOND, Instant
+from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.urls import has_userinfo, host_of, normalize_url
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.ingest.typed_address import typed_addresses
 from reedbed.services.entries import change_entry
 from reedbed.services.full_articles import EXTRACT_SECONDS
-from reedbed.services.jobs import Done, Later
+from reedbed.services.jobs import Done, Later, try_again
 from reedbed.services.private_feeds import follow_own
 from reedbed.services.refresh_words import words_of
 from reedbed.services.runtime import Runtime
@@ -168,8 +176,9 @@ async def _fill(tx: Tx, entry_id: int, old_title: str, text: EntryText) -> None:
 
 
 async def _missed(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:
-    if failure == TEMPORARY and job.attempts < TRIES:
-        return Later(runtime.now() + 10 * MINUTE)
+    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=FIRST_WAIT)
+    if failure == TEMPORARY and later is not None:
+        return later
     async with runtime.db.write() as tx:
         await full_articles.note_attempt(tx, entry_id, runtime.now())
     return Done({"failed": failure or "no article"})

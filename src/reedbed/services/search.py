@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
-from reedbed.domain.errors import Invalid, NotFound, Unavailable
+from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight, shows
 from reedbed.domain.paging import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.search import SearchQuery, parse_search
@@ -76,7 +76,7 @@ async def search_entries(
             rows = await entries.rows_by_ids(tx, user_id, list(found.ids)) if found.ids else []
             markup = await _markup(tx, rows, query)
     except TimeoutError:
-        raise Unavailable(
+        raise TooSlow(
             "This search takes too long. Narrow it by a feed, a folder or a date, such as after:30d."
         ) from None
     matched = {row.id: _matched(row, markup.get(row.id), query) for row in rows}
