@@ -11,6 +11,8 @@ from reedbed.events.memory import MemoryBus
 from reedbed.events.redis import RedisBus, connect
 from reedbed.events.redis_reach import Reach
 
+PATIENCE = 30.0
+
 
 @pytest.fixture(params=["memory", "redis"])
 async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
@@ -28,7 +30,7 @@ async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
 async def test_every_listener_hears_a_hint(bus: Bus) -> None:
     with bus.listen() as one, bus.listen() as other:
         await bus.publish(Hint("new_entry", feed_id=7, data={"ids": [1, 2]}))
-        heard = [await one.next(2), await other.next(2)]
+        heard = [await one.next(PATIENCE), await other.next(PATIENCE)]
     assert all(
         hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard
     )
@@ -39,7 +41,7 @@ async def test_a_listener_that_left_hears_nothing(bus: Bus) -> None:
         pass
     with bus.listen() as here:
         await bus.publish(Hint("counts", user_id=1))
-        assert await here.next(2)
+        assert await here.next(PATIENCE)
     assert await gone.next(0.01) is None
 
 
@@ -52,7 +54,7 @@ async def test_a_stream_that_comes_back_gets_what_it_missed(bus: Bus) -> None:
     with bus.listen() as listener:
         for number in range(3):
             await bus.publish(Hint("counts", data={"number": number}))
-        heard = [await listener.next(2) for _ in range(3)]
+        heard = [await listener.next(PATIENCE) for _ in range(3)]
     assert heard[0] is not None
     missed = bus.since(heard[0].id)
     assert missed is not None
@@ -67,7 +69,7 @@ async def test_a_listener_too_slow_is_told_so_and_does_not_grow(bus: Bus) -> Non
     with bus.listen() as slow, bus.listen() as quick:
         for number in range(QUEUE + 5):
             await bus.publish(Hint("counts", data={"number": number}))
-            assert await quick.next(2)
+            assert await quick.next(PATIENCE)
         await asyncio.sleep(0)
     assert slow.missed
     assert not quick.missed

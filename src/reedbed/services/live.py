@@ -26,16 +26,19 @@ SHOWN = frozenset(
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
     """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
     with runtime.bus.listen() as listener, _counted(runtime.meters):
+        # The hint that this stream must end may have come between its request and the first listening.
+        if not await still_open(runtime, caller):
+            return
         feeds = await _followed(runtime, caller.user_id)
         for hint in _catch_up(runtime, last_id):
             if _concerns(hint, caller.user_id, feeds):
                 yield hint
         ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
         async for hint in _heard(runtime, listener, caller, ends_at):
-            if hint is None or hint.topic == "resync":
+            if hint is None:
                 yield hint
                 continue
-            if hint.topic == "subscriptions" and hint.user_id == caller.user_id:
+            if hint.topic == "resync" or (hint.topic == "subscriptions" and hint.user_id == caller.user_id):
                 feeds = await _followed(runtime, caller.user_id)
             if _concerns(hint, caller.user_id, feeds):
                 yield hint
