@@ -1,4 +1,5 @@
-"""No user reads or changes another's data: every door of the OpenAPI document, tried with another's ids.
+"""No user reads or changes another's data: every door of the OpenAPI document and every address of the page,
+tried with another's ids.
 
 Doors are taken from the live document, so that a new one is tried by itself; one that needs an id of a kind
 not known here fails. The same requests with the owner's token show that the ids are good.
@@ -10,14 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
+from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import open_session
 from reedbed.store import users
+from reedbed.web.parts import PARTS
 from tests.belongings import EMAIL, MARK, everything, give_everything
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
+from tests.http.web.forms import HTMX, OWN_PAGE
 
 ID_PATTERN = "^[1-9][0-9]{0,15}$"
 NOUNS = {
@@ -33,6 +38,8 @@ NOUNS = {
     "undo_id": "undo_steps",
     "entry_id": "entries",
     "entry_ids": "entries",
+    "ids": "entries",
+    "target_id": "share_targets",
     "search_id": "searches",
     "story_id": "stories",
     "parent_id": "folders",
@@ -44,6 +51,8 @@ NOUNS = {
 SECRETS = {"token": "not-the-token", "provider": "nobody"}
 # Icons belong to feeds, which are shared.
 SHARED = {"/icons/{icon_id}"}
+# Fields that pages read from a form themselves.
+READ_BY_HAND = ("ids", "entry_id", "feed_id", "folder_id", "name", "title", "tag", "note", "value")
 STRANGERS_WELCOME = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
@@ -100,6 +109,7 @@ class Alice:
     user_id: int
     ids: dict[str, int]
     client: Client
+    token: str
 
 
 @pytest.fixture
@@ -112,7 +122,7 @@ async def alice(runtime: Runtime, app: Application, crawl: Crawl) -> Any:
     headers = {"Authorization": f"Bearer {session.token}"}
     async with new_client(app, headers=headers) as client:
         await client.get("/api/v1/users/me")
-        yield Alice(user.id, ids, client)
+        yield Alice(user.id, ids, client, session.token)
 
 
 async def test_no_door_shows_or_changes_what_is_anothers(
@@ -130,6 +140,31 @@ async def test_no_door_shows_or_changes_what_is_anothers(
             assert answer.status_code in (400, 403, 404), said
 
     assert await _belongings(runtime, alice) == before
+
+
+async def test_no_page_shows_or_changes_what_is_anothers(
+    alice: Alice, by_cookie: SignIn, runtime: Runtime
+) -> None:
+    before = await _belongings(runtime, alice)
+
+    for number, (method, url, form) in enumerate(_page_knocks(alice.ids)):
+        for whole, headers in enumerate((HTMX, OWN_PAGE)):
+            bob = await by_cookie(f"bob{number}.{whole}@example.org")
+            answer = await bob.request(method, url, data=form if method == "POST" else None, headers=headers)
+            said = f"{method} {url} {form}: {answer.status_code}"
+            assert answer.status_code < 500, said
+            assert MARK not in answer.text and EMAIL not in answer.text, said
+
+    assert await _belongings(runtime, alice) == before
+
+
+async def test_pages_show_their_owner_what_they_hide_from_others(app: Application, alice: Alice) -> None:
+    shown = set[str]()
+    async with new_client(app, cookies={SESSION_COOKIE: alice.token}) as client:
+        for method, url, _ in _page_knocks(alice.ids):
+            if method == "GET" and MARK in (await client.get(url)).text:
+                shown.add(url)
+    assert {f"/entry/{alice.ids['entries']}", "/bookmarks", "/highlights", "/feeds", "/rules"} <= shown
 
 
 async def test_what_another_may_not_see_is_shown_to_its_owner(app: Application, alice: Alice) -> None:
@@ -193,6 +228,24 @@ def _knocks(app: Application, ids: dict[str, int]) -> Iterator[Knock]:
     for door in _doors(app):
         if not door.streams:
             yield from _tries(door, schemas, ids)
+
+
+def _page_knocks(ids: dict[str, int]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Every address of the page, each id in it and in its form somebody's; the other fields say something."""
+    routes = [route for part in PARTS for route in part.router.routes if isinstance(route, APIRoute)]
+    for route in routes:
+        url = re.sub(r"\{(\w+)(:\w+)?\}", lambda found: _page_value(found[1], ids), route.path)
+        named = [field.name for field in (*route.dependant.body_params, *route.dependant.query_params)]
+        form = {name: _page_value(name, ids) for name in (*named, *READ_BY_HAND)}
+        for method in sorted(route.methods):
+            yield method, url, form
+
+
+def _page_value(name: str, ids: dict[str, int]) -> str:
+    if name in SECRETS:
+        return SECRETS[name]
+    table = NOUNS.get(name) or f"{name[:-3]}s"
+    return str(ids[table]) if table in ids else "true" if name == "value" else "1"
 
 
 def _tries(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Knock]:
