@@ -30,6 +30,7 @@ def write_library(site: FeedSite) -> None:
     for name in ("Herons return to the canal", "A second look at the canal", "The third morning", "A fourth"):
         site.publish(name, feed="rich", content=RICH, author="Tobin Ferrow")
     site.publish("Hostile", key="h", feed="hostile", content=HOSTILE)
+    site.feed("words", title="All words " + "of the water and the reeds " * 6)
     site.publish(LONG_WORD, feed="words", content="<p>Long.</p>")
     site.publish("Turned \u202egnirts\u202c around", feed="words", content="<p>Bidi.</p>")
     site.publish("الصيادون يعودون إلى الشباك", feed="words", content="<p>ثلاثة قوارب من الميناء.</p>")

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import DESK, Visit, Walk, Way, both, keep_picture, violations
+from tests.e2e.conftest import DESK, PHONE, Visit, Walk, Way, both, keep_picture, violations
 from tests.processes import Reedbed
 
 
@@ -22,6 +22,15 @@ def test_the_page_speaks_the_language_of_the_browser(
     expect(page.locator("h1")).to_have_text("Aussehen")
     keep_picture(page, "german", way)
     assert violations(page) == []
+
+
+def test_the_lines_of_a_menu_are_whole_where_words_are_long(
+    home: Reedbed, owner_token: str, visit: Visit
+) -> None:
+    page = visit(f"{home.url}/all", PHONE, token=owner_token, locale="de-DE")
+    page.locator("[data-act=mark-all]").click()
+    expect(page.get_by_role("button", name="älter ist als eine Woche")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_an_error_is_told_in_the_same_language(home: Reedbed, visit: Visit) -> None:

@@ -23,10 +23,15 @@ def test_the_list_goes_on_by_itself_in_every_density(walk: Walk, way: Way) -> No
     assert violations(page) == []
 
 
+ONE_LINE = "words => words.offsetHeight < 2 * parseFloat(getComputedStyle(words).fontSize)"
+
+
 def test_titles_break_and_stay_in_their_direction(walk: Walk) -> None:
     page = walk("/all", Way(phone=True))
     expect(page.locator(".row h3", has_text="Turned gnirts around")).to_be_visible()
-    page.locator(".row h3 a", has_text="Donaudampf").click()
+    row = page.locator(".row", has_text="Donaudampf")
+    assert row.locator("time").evaluate(ONE_LINE)
+    row.locator("h3 a").click()
     expect(page.locator("#article h1")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

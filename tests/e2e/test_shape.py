@@ -27,6 +27,7 @@ def test_list_and_article_stand_side_by_side_or_one_behind_the_other(walk: Walk,
     page.go_back()
     expect(page.locator("#list")).to_be_visible()
     expect(page).to_have_url(re.compile("/all$"))
+    expect(page).to_have_title(re.compile(r"^(\(\d+\) )?All entries · Reedbed$"))
 
 
 def test_a_phone_goes_from_the_views_to_a_list_and_an_article_and_back(walk: Walk) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reedbed.worker import chores
-from tests.e2e.conftest import DESK, WAYS, Visit, keep_picture, violations
+from tests.e2e.conftest import DESK, PHONE, WAYS, Visit, keep_picture, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
 
@@ -53,6 +53,8 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
         expect(page.locator(".outlet")).to_have_count(3)
         assert violations(page) == []
         keep_picture(page, "story", way)
+    page = visit(page.url, PHONE, token=told, locale="de-DE")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page = visit(f"{fresh_server.url}/stories", DESK, token=told)
     page.locator(".stories h2 a").click()
     for _, own in OUTLETS.values():

@@ -57,7 +57,8 @@ async def keep_search(
     try:
         saved = await save_search(runtime, caller.user_id, name or query[:100], query)
     except (Invalid, Conflict) as error:
-        typed = _Typed(query, name, {error.field or "query": error.message})
+        at = "name" if error.field == "name" else "query"  # a filter in it may have a field of its own
+        typed = _Typed(query, name, {at: error.message})
         return await _show(request, runtime, caller, typed, status_of(error))
     toast = Toast(translate("%(name)s is kept.", name=saved.name))
     return see_other(request, f"/saved/{saved.id}", toast=toast)

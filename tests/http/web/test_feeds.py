@@ -251,6 +251,8 @@ async def test_a_refused_change_keeps_what_was_typed(reading: Client, crawl: Cra
     assert refused.status_code == 400
     assert 'value="gopher://x"' in refused.text and '<option value="900000" selected>' in refused.text
     assert texts(refused.text)[0] == "Feed name is required"
+    wrong = re.findall(r'<input id="([^"]*)"[^>]*aria-invalid[^>]* aria-describedby="([^"]*)"', refused.text)
+    assert wrong == [(f"{name}-{feed}", f"{name}-{feed}-error") for name in ("name", "url")]
 
 
 @pytest.mark.parametrize("id_", ["999999", "abc", "0", "99999999999999999999"])

@@ -149,6 +149,13 @@ async def test_a_search_name_that_is_taken_keeps_what_was_typed(reading: Client)
     assert 'value="white"' in again.text and 'value="Mine"' in again.text
 
 
+async def test_a_search_that_cannot_be_kept_says_why(reading: Client) -> None:
+    refused = await reading.post("/searches", data={"query": "after:someday", "name": "Later"})
+    assert refused.status_code == 400 and 'value="after:someday"' in refused.text
+    (why,) = texts(refused.text)
+    assert '"someday" is not a date' in why
+
+
 async def test_saved_searches_are_renamed_and_put_in_order(reading: Client, crawl: Crawl) -> None:
     for name in ("One", "Two", "Three"):
         await reading.post("/searches", data={"query": "grey", "name": name})

@@ -95,9 +95,14 @@ function present(nodes) {
   put(nodes);
   showPane("article");
   if (!read) return;
-  document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + read.dataset.title;
+  entitle(read.dataset.title);
   noteOpened(read);
   announce(read.querySelector("h1").textContent);
+}
+
+/** The count of the unread stays before it. */
+function entitle(title) {
+  document.title = (document.title.match(/^\([\d\u202f]+\) /)?.[0] ?? "") + title;
 }
 
 /** The bars stay and change where they differ; between them another text begins. */
@@ -148,6 +153,8 @@ function closeArticle() {
 
 function emptyArticle() {
   article.innerHTML = document.getElementById("no-article")?.innerHTML ?? "";
+  const list = document.getElementById("list-title");
+  if (list) entitle(`${list.textContent} · Reedbed`);
   showPane("list");
 }
 
