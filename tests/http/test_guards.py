@@ -5,7 +5,9 @@ from ipaddress import ip_network
 
 import pytest
 from fastapi import Request
+from structlog.testing import capture_logs
 
+from reedbed.domain.errors import Unavailable
 from reedbed.http.client_ip import client_ip, rightmost_untrusted
 from reedbed.http.csrf import form_token
 from reedbed.roles.app import create_app
@@ -28,6 +30,25 @@ async def test_a_bearer_token_opens_the_api(signed_in: SignIn) -> None:
     reader = await signed_in("reader@example.org")
 
     assert (await reader.get(FOLDERS)).status_code == 200
+
+
+async def test_no_secret_of_an_address_is_logged(runtime: Runtime) -> None:
+    app = create_app(runtime)
+
+    @app.programs.get("/api/v1/broken/{token}")
+    async def broken(token: str) -> None:
+        raise RuntimeError("a fault")
+
+    @app.programs.get("/api/v1/away/{token}")
+    async def away(token: str) -> None:
+        raise Unavailable("The database does not answer.")
+
+    async with new_client(app) as client:
+        with capture_logs() as logged:
+            answers = [await client.get(f"/api/v1/{name}/seven-herons") for name in ("broken", "away")]
+    assert [answer.status_code for answer in answers] == [500, 503]
+    assert [line["route"] for line in logged] == ["/api/v1/broken/{token}", "/api/v1/away/{token}"]
+    assert "seven-herons" not in str(logged)
 
 
 async def test_every_answer_carries_the_guards(runtime: Runtime) -> None:

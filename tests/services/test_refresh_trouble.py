@@ -119,6 +119,19 @@ async def test_the_log_tells_what_a_check_came_to(site: FeedSite, crawl: Crawl) 
     assert (logged[0]["new"], logged[2]["error"]) == (1, "Feed no longer available")
 
 
+async def test_a_feed_that_cannot_be_stored_is_logged_by_its_id_alone(site: FeedSite, crawl: Crawl) -> None:
+    """Its address may be one reader's secret."""
+    site.publish("One", feed="seven-herons")
+    feed_id = await crawl.follow(site.feed_url("seven-herons"))
+    await crawl.change("ALTER TABLE entry_bodies RENAME TO lost_bodies")
+    with capture_logs() as logged:
+        await crawl.check()
+    await crawl.change("ALTER TABLE lost_bodies RENAME TO entry_bodies")
+    troubles = [line for line in logged if line["log_level"] == "error"]
+    assert [line["feed"] for line in troubles] == [feed_id, feed_id]
+    assert "seven-herons" not in str(logged)
+
+
 async def test_a_disabled_feed_is_not_fetched_whoever_asks(site: FeedSite, crawl: Crawl) -> None:
     feed_id = await crawl.follow(site.feed_url())
     await crawl.change("UPDATE feeds SET enabled = false")

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reedbed.domain.errors import Invalid, ReedbedError, Unavailable
 from reedbed.http.errors import body_of, headers_of, status_of
 from reedbed.http.json import json_response
+from reedbed.http.metering import route_of
 
 log = structlog.get_logger()
 
@@ -74,7 +75,7 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
     async def expected(request: Request, error: Exception) -> Response:
         assert isinstance(error, ReedbedError)
         if status_of(error) >= 500:
-            log.warning("could not answer", path=request.url.path, error=error.message)
+            log.warning("could not answer", route=route_of(request.scope), error=error.message)
         return await answer(request, error, status_of(error))
 
     async def malformed(request: Request, error: Exception) -> Response:
@@ -96,9 +97,12 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
 
     async def unexpected(request: Request, error: Exception) -> Response:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            log.error("no room", path=request.url.path, error=str(error))
+            log.error("no room", route=route_of(request.scope), error=str(error))
             return await answer(request, Unavailable("The disk is full, or too much is open at once."), 503)
-        log.exception("unexpected error", path=request.url.path, method=request.method, exc_info=error)
+        # Not the path: links that let people in, and addresses of published feeds, are secrets in it.
+        log.exception(
+            "unexpected error", route=route_of(request.scope), method=request.method, exc_info=error
+        )
         return await answer(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
 
     app.add_exception_handler(ReedbedError, expected)

@@ -136,8 +136,8 @@ class OutcomeWriter:
     async def _write_apart(self, news: Sequence[Waiting], quiet: Sequence[Finding], error: Exception) -> None:
         """One of them cannot be written; find out which, so that the others are."""
         if len(news) + len(quiet) == 1:
-            feed = (news[0][0] if news else quiet[0]).due
-            log.error("an outcome could not be written", feed=feed.id, url=feed.url, error=repr(error))
+            feed_id = (news[0][0] if news else quiet[0]).due.id
+            log.error("an outcome could not be written", feed=feed_id, error=repr(error))
             return _fail(news, error)
         for each in news:
             await self._write([each], [])

@@ -126,7 +126,7 @@ async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: 
     except Unavailable:
         raise
     except Exception:
-        log.exception("a feed could not be stored", feed=check.due.id, url=check.due.url)
+        log.exception("a feed could not be stored", feed=check.due.id)
         return _note_trouble(writer, check, _NOT_STORED)
     if finding.about is not None and finding.about.hub_url != check.due.about.hub_url:
         await runtime.bus.publish(Hint("hub_found"))

@@ -106,7 +106,7 @@ class FetchLoop:
             log.warning("a feed waits for the database", feed=due.id, error=error.message)
             await self._put_off(due)
         except Exception:
-            log.exception("a check broke down", feed=due.id, url=due.url)
+            log.exception("a check broke down", feed=due.id)
             note_breakdown(self._runtime, due, self._writer)
 
     async def _put_off(self, due: DueFeed) -> None:
