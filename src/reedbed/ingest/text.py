@@ -37,6 +37,7 @@ _IMAGE = re.compile(r"<img([^>]*)>")
 _SOURCE = re.compile(r' (?:data-http-)?src="(https?:[^"]*)"')
 _SMALL_SIDE = re.compile(r' (?:width|height)="[0-9]{1,2}"')
 _DECORATION = re.compile(r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner")
+_PREFORMATTED = re.compile(r"(<pre[ >].*?</pre>)", re.DOTALL)
 # Clean markup writes no other sign so.
 _SIGNS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 _WRITTEN_SIGN = re.compile("&(?:lt|gt|amp);")
@@ -87,7 +88,7 @@ def _lines(clean_html: str) -> list[str]:
 
 def _words_and_breaks(clean_html: str) -> str:
     gaps = _GAPS
-    first, *pieces = clean_html.split("<")
+    first, *pieces = (_unwrapped(clean_html) if "\n" in clean_html else clean_html).split("<")
     words = [first]
     for piece in pieces:
         tag, _, text = piece.partition(">")
@@ -96,6 +97,13 @@ def _words_and_breaks(clean_html: str) -> str:
             gap = gaps.get(tag.partition(" ")[0], "\n")
         words.append(gap + text)
     return "".join(words)
+
+
+def _unwrapped(clean_html: str) -> str:
+    """Where a line of the source ends, a line of the text does so only in <pre>."""
+    parts = _PREFORMATTED.split(clean_html)
+    parts[::2] = [part.replace("\n", " ") for part in parts[::2]]
+    return "".join(parts)
 
 
 def plain_text(html: str) -> str:
