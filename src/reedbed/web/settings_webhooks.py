@@ -62,11 +62,13 @@ async def make(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Respon
 @router.post("/settings/webhooks/{webhook_id}")
 async def change(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
     form = await request.form()
-    wanted = Changes(str(form.get("name", "")), str(form.get("url", "")), _events(form))
+    name, url, chosen = str(form.get("name", "")), str(form.get("url", "")), _events(form)
     try:
-        await change_webhook(runtime, caller.user_id, webhook_id, wanted)
+        await change_webhook(runtime, caller.user_id, webhook_id, Changes(name, url, chosen))
     except (Invalid, Conflict) as error:
-        return await _show(request, runtime, caller, webhook_id=webhook_id, error=error)
+        return await _show(
+            request, runtime, caller, webhook_id=webhook_id, chosen=chosen, name=name, url=url, error=error
+        )
     return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(translate("Saved.")))
 
 
@@ -114,6 +116,7 @@ async def _show(
 ) -> Response:
     one = None if webhook_id is None else await _one(runtime, caller.user_id, webhook_id)
     known = await list_webhooks(runtime, caller.user_id)
+    at = error.field if error and error.field in ("name", "url") else ""
     shown = WebhooksSettings(
         webhooks=tuple(_line(webhook) for webhook in known),
         events=_choices(chosen),
@@ -121,7 +124,8 @@ async def _show(
         made=Saved(made.name, made.secret) if made else None,
         name=name,
         url=url,
-        error=error.message if error else "",
+        error=error.message if error and not at else "",
+        errors={at: error.message} if error and at else {},
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "webhooks", shown, status=status)

@@ -24,6 +24,17 @@ async def test_a_wrong_address_is_told_and_kept(reader: Client) -> None:
     assert 'value="Mine"' in refused.text and 'value="digest" checked' in refused.text
 
 
+async def test_a_refused_change_is_told_at_its_field_and_kept(reader: Client) -> None:
+    await reader.post(HOME, data={"url": "https://example.org/hook", "event": ["digest"]})
+    for address in (HOME, f"{HOME}/1"):
+        typed = {"url": "https://example.org/other", "name": "n" * 101, "event": ["rule_match"]}
+        refused = (await reader.post(address, data=typed)).text
+        assert f'value="{typed["url"]}"' in refused and f'value="{typed["name"]}"' in refused
+        assert 'value="digest" checked' not in refused
+        (wrong,) = re.findall(r"<input[^>]*aria-invalid[^>]*>", refused)
+        assert 'name="name"' in wrong
+
+
 async def test_a_webhook_is_changed_tried_and_switched(reader: Client) -> None:
     await reader.post(HOME, data={"url": "https://example.org/hook"})
     assert "has not been called" in (await reader.get(f"{HOME}/1")).text

@@ -45,6 +45,8 @@ class WebhooksSettings:
     name: str = ""
     url: str = ""
     error: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By the field of the form; then `name`, `url` and `events` are what was typed."""
 
 
 @dataclass(frozen=True, slots=True)
