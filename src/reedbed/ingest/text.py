@@ -101,6 +101,8 @@ def _words_and_breaks(clean_html: str) -> str:
 
 def _unwrapped(clean_html: str) -> str:
     """Where a line of the source ends, a line of the text does so only in <pre>."""
+    if "</pre>" not in clean_html:
+        return clean_html.replace("\n", " ")
     parts = _PREFORMATTED.split(clean_html)
     parts[::2] = [part.replace("\n", " ") for part in parts[::2]]
     return "".join(parts)
