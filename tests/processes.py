@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 
 START_SECONDS = 120
+PATIENCE = 60.0
+"""Seconds for an answer, which the first page after a start takes on a busy machine."""
 LOG_SHOWN = 4_000
 OWNER = {"REEDBED_OWNER_EMAIL": "owner@example.org", "REEDBED_OWNER_PASSWORD": "correct horse battery"}
 COMMAND = str(Path(sys.executable).with_name("reedbed"))
@@ -29,7 +31,7 @@ class Reedbed:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(15)
+        return self.process.wait(PATIENCE)
 
     def kill(self) -> None:
         self.process.kill()
@@ -83,7 +85,7 @@ def run_once(*arguments: str, cwd: Path, **settings: str) -> subprocess.Complete
         env=environment(**settings),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=START_SECONDS,
         check=False,
     )
 
@@ -105,7 +107,7 @@ def environment(**settings: str) -> dict[str, str]:
 
 @contextmanager
 def signed_in(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE) as client:
         _sign_in(client)
         yield client
 

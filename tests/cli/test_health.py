@@ -49,7 +49,7 @@ def test_a_shell_is_told_the_commands_of_an_operator() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=120,
     )
     assert told.stdout == "plain,health\n"
 

@@ -15,7 +15,7 @@ import pytest
 from tests.effort import EFFORT
 from tests.feedsite import FeedSite
 from tests.privileges import may_mount
-from tests.processes import Reedbed, reedbed, signed_in, wait_for
+from tests.processes import PATIENCE, Reedbed, reedbed, signed_in, wait_for
 
 from .conftest import PATIENT
 
@@ -124,7 +124,7 @@ def _log_in_is_refused_plainly(server: Reedbed) -> None:
     answer = httpx.post(
         f"{server.url}/api/v1/auth/login",
         json={"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]},
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert answer.status_code in (200, 503)
 

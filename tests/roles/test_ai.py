@@ -12,7 +12,7 @@ import httpx
 
 from tests.feedsite import FeedSite
 from tests.modelserver import ModelServer, Reply, summary
-from tests.processes import OWNER, Reedbed, reedbed
+from tests.processes import OWNER, PATIENCE, Reedbed, reedbed
 from tests.services.writing import STORY
 
 LEASE_MS = 301_000
@@ -83,7 +83,7 @@ class _Entered:
 
 @asynccontextmanager
 async def reader(url: str):
-    async with httpx.AsyncClient(base_url=url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
         who = {"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]}
         answer = await client.post("/api/v1/auth/login", json=who)
         answer.raise_for_status()

@@ -20,7 +20,7 @@ from reedbed.services.meters import Meters
 from reedbed.settings import Settings
 from tests import servers
 from tests.conftest import give_up
-from tests.processes import COMMAND, OWNER, reedbed, run_once
+from tests.processes import COMMAND, OWNER, PATIENCE, reedbed, run_once
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -82,7 +82,7 @@ def test_nginx_passes_on_requests_streams_and_headers_and_keeps_metrics_to_itsel
     with (
         reedbed("web", port=free_port, cwd=tmp_path, **settings) as app,
         nginx_before(app.port, tmp_path) as url,
-        httpx.Client(verify=False) as client,
+        httpx.Client(verify=False, timeout=PATIENCE) as client,
     ):
         page = client.get(f"{url}/login")
         assert page.status_code == 200
@@ -98,7 +98,7 @@ def test_nginx_passes_on_requests_streams_and_headers_and_keeps_metrics_to_itsel
             json={"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]},
         ).json()["token"]
         bearer = {"Authorization": f"Bearer {token}"}
-        with client.stream("GET", f"{url}/api/v1/events", headers=bearer, timeout=10) as stream:
+        with client.stream("GET", f"{url}/api/v1/events", headers=bearer) as stream:
             assert next(stream.iter_lines()) == "retry: 2000"
 
 
@@ -174,7 +174,7 @@ def nginx_before(port: int | None, folder: Path) -> Iterator[str]:
         f"http {{\naccess_log off;\n{temp}{site}}}\n"
     )
     command = [program("nginx"), "-c", str(whole), "-p", str(folder), "-e", str(folder / "nginx.log")]
-    tested = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=30, check=False)
+    tested = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert tested.returncode == 0 and "[warn]" not in tested.stderr, tested.stderr
     with subprocess.Popen(command) as running:
         try:
@@ -196,7 +196,7 @@ def _make_certificate(folder: Path) -> None:
 
 
 def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with suppress(httpx.HTTPError):
             httpx.get(url, verify=False)

@@ -15,10 +15,10 @@ from reedbed.store.entry_writes import VERSIONS_KEPT
 from tests.crawling import Crawl, crawl_on
 from tests.effort import EFFORT
 from tests.feedsite import FeedSite
+from tests.processes import START_SECONDS
 
 KILLS = 10 * EFFORT  # on each engine
 NAMES = [f"feed{number}" for number in range(40)]
-START_SECONDS = 20
 CHANCE = random.Random(os.environ.get("TEST_SEED", "reedbed"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.processes import reedbed, run_once, signed_in
+from tests.processes import PATIENCE, reedbed, run_once, signed_in
 
 
 def test_serve_needs_nothing_and_stops_within_ten_seconds(tmp_path: Path, free_port: int) -> None:
@@ -37,7 +37,7 @@ def test_an_open_stream_does_not_hold_up_the_stop(tmp_path: Path, free_port: int
 def test_idle_memory_is_small_at_the_first_start_and_at_the_next(tmp_path: Path, free_port: int) -> None:
     for _ in range(2):
         with reedbed("serve", port=free_port, cwd=tmp_path) as server:
-            httpx.get(f"{server.url}/login").raise_for_status()
+            httpx.get(f"{server.url}/login", timeout=PATIENCE).raise_for_status()
             time.sleep(3)
             assert _resident_mb(server.process.pid) < 130
             server.stop()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.collectors import collector
 from tests.feedsite import FeedSite
-from tests.processes import COMMAND, environment, reedbed, signed_in, wait_for
+from tests.processes import COMMAND, PATIENCE, environment, reedbed, signed_in, wait_for
 
 SECRET = "nobody-may-know"
 
@@ -74,7 +74,7 @@ def test_requests_checks_and_jobs_are_traced_without_what_they_were_about(
 
 def test_a_collector_that_is_away_is_not_missed(tmp_path: Path, free_port: int) -> None:
     with reedbed("serve", port=free_port, cwd=tmp_path, otel_endpoint="http://127.0.0.1:1") as server:
-        httpx.get(f"{server.url}/api/v1/auth/options", timeout=20)
+        httpx.get(f"{server.url}/api/v1/auth/options", timeout=PATIENCE)
         assert server.stop() == 0
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.feedsite import FeedSite
-from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
+from tests.processes import PATIENCE, Reedbed, reedbed, run_once, signed_in, wait_for
 from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,8 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
 
         site.publish("Just happened")
         began = time.monotonic()
-        assert httpx.post(hub, data={"hub.mode": "publish", "hub.url": site.feed_url()}).json() == [202]
+        news = {"hub.mode": "publish", "hub.url": site.feed_url()}
+        assert httpx.post(hub, data=news, timeout=PATIENCE).json() == [202]
         wait_for("the pushed entry", lambda: "Just happened" in _titles(client))
         assert time.monotonic() - began < 10  # a check by the schedule is an hour away
         assert site.count() == before + 1  # the hub's own look

@@ -46,6 +46,7 @@ async def _user(runtime: Runtime) -> User:
 
 
 async def test_a_caller_is_looked_up_once_for_many_requests(runtime: Runtime) -> None:
+    runtime = replace(runtime, callers=CallerCache(lambda: 0.0))
     session = await open_session(runtime, await _user(runtime))
 
     with counting() as count:
