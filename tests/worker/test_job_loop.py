@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from reedbed.domain.hints import Hint
 from reedbed.services.jobs import Done, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
 from reedbed.worker import jobs as loop
+from reedbed.worker.waking import waking
 from tests.crawling import Crawl
 
 
@@ -30,3 +32,34 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
             assert await done.get() == number
         stop.set()
         await running
+
+
+async def test_a_hint_that_comes_while_the_loop_begins_is_heard(crawl: Crawl) -> None:
+    async with asyncio.timeout(10), waking(crawl.runtime, asyncio.Event(), "wake") as wake:
+        await crawl.runtime.bus.publish(Hint("wake"))
+        await wake.wait()
+
+
+async def test_a_job_that_outlasts_the_grace_has_ended_when_the_loop_has(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(runtime: Runtime, job: Job) -> Done:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await crawl.column("SELECT 1")  # as who puts something back
+            ended.set()
+        return Done()
+
+    monkeypatch.setattr(loop, "HANDLERS", {"work": work})
+    stop = asyncio.Event()
+    async with asyncio.timeout(30):
+        running = asyncio.create_task(loop.run_jobs(crawl.runtime, stop, grace=0.1))
+        await enqueue(crawl.runtime, "work", {})
+        await begun.wait()
+        stop.set()
+        await running
+    assert ended.is_set()

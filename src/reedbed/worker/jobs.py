@@ -38,6 +38,7 @@ async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> No
         await asyncio.wait(running, timeout=grace)
     for task in list(running):
         task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _claim(runtime: Runtime) -> Job | None:

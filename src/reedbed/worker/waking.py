@@ -15,22 +15,23 @@ async def waking(
     wake = asyncio.Event()
 
     async def hear() -> None:
-        with runtime.bus.listen() as listener:
-            async for hint in listener:
-                if hint.topic in topics and hint.data.get("for", work) == work:
-                    wake.set()
+        async for hint in listener:
+            if hint.topic in topics and hint.data.get("for", work) == work:
+                wake.set()
 
     async def end() -> None:
         await stop.wait()
         wake.set()
 
-    ears = [asyncio.create_task(hear()), asyncio.create_task(end())]
-    try:
-        yield wake
-    finally:
-        for ear in ears:
-            ear.cancel()
-        await asyncio.gather(*ears, return_exceptions=True)
+    # Listens before anything is looked for: a hint that came in between would go unheard.
+    with runtime.bus.listen() as listener:
+        ears = [asyncio.create_task(hear()), asyncio.create_task(end())]
+        try:
+            yield wake
+        finally:
+            for ear in ears:
+                ear.cancel()
+            await asyncio.gather(*ears, return_exceptions=True)
 
 
 async def nap(wake: asyncio.Event, seconds: float | None) -> None:
