@@ -28,7 +28,7 @@ SAYING = {"translate": 1, "marked": 1, "ngettext": 2}
 """What `web` says its texts with, and how many forms each is given."""
 ERRORS = {
     *("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"),
-    *("TooLarge", "Unavailable", "Problem"),
+    *("TooLarge", "Unavailable", "TooSlow", "Problem"),
 }
 NOISE = (
     *(b'"Project-Id', b'"Report-', b'"POT-Creation', b'"PO-Revision', b'"Last-', b'"Language-Team'),

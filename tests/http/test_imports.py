@@ -168,9 +168,10 @@ async def test_the_page_refuses_what_is_no_library(by_cookie: SignIn) -> None:
     refused = await page.post("/import", files={"file": ("x.txt", b"Dear reader")})
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.text
-    empty = await page.post("/import", files={"file": ("x.opml", b"<opml><body/></opml>")})
-    assert empty.status_code == 400
-    assert "lists no feeds" in empty.text
+    for door in ("/import", "/opml", "/api/v1/opml"):
+        empty = await page.post(door, files={"file": ("x.opml", b"<opml><body/></opml>")})
+        assert empty.status_code == 400, door
+        assert "lists no feeds" in empty.text
     nowhere = await page.post("/import/miniflux", data={"url": "http://127.0.0.1:9", "token": "t"})
     assert nowhere.status_code == 400
     assert "could not be asked" in nowhere.text

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from fastapi.routing import APIRoute
 
 from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import open_session
 from reedbed.store import users
-from reedbed.web.parts import PARTS
 from tests.belongings import EMAIL, MARK, everything, give_everything
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
 from tests.http.web.forms import HTMX, OWN_PAGE
+from tests.http.web.routes import page_routes
 
 ID_PATTERN = "^[1-9][0-9]{0,15}$"
 NOUNS = {
@@ -232,8 +231,7 @@ def _knocks(app: Application, ids: dict[str, int]) -> Iterator[Knock]:
 
 def _page_knocks(ids: dict[str, int]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Every address of the page, each id in it and in its form somebody's; the other fields say something."""
-    routes = [route for part in PARTS for route in part.router.routes if isinstance(route, APIRoute)]
-    for route in routes:
+    for route in page_routes():
         url = re.sub(r"\{(\w+)(:\w+)?\}", lambda found: _page_value(found[1], ids), route.path)
         named = [field.name for field in (*route.dependant.body_params, *route.dependant.query_params)]
         form = {name: _page_value(name, ids) for name in (*named, *READ_BY_HAND)}

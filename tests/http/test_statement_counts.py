@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from fastapi.routing import APIRoute
-
 from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.roles.app import Application
 from reedbed.store.database import counting
-from reedbed.web.parts import PARTS
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.http.api.test_rules import HERONS
+from tests.http.web.routes import page_routes
 
 FEW, MANY = 2, 9
 SPREAD = 1
@@ -56,8 +54,7 @@ async def _make(reader: Client, what: str, **fields: Any) -> None:
 
 
 async def _costs(app: Application, reader: Client) -> dict[str, int]:
-    routes = [route for part in PARTS for route in part.router.routes if isinstance(route, APIRoute)]
-    pages = [route.path for route in routes if "GET" in route.methods]
+    pages = [route.path for route in page_routes() if "GET" in route.methods]
     doors = [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
     async with new_client(app, cookies={SESSION_COOKIE: reader.token}) as browser:
         costs = {url: await _cost(browser, url) for url in _plain(pages)}

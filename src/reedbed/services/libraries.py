@@ -12,7 +12,7 @@ from pathlib import Path
 from reedbed.domain.errors import Invalid
 from reedbed.domain.hints import Hint
 from reedbed.domain.libraries import STARRED_JSON, ForeignFeed, Library, LibraryReport, ReadMark
-from reedbed.domain.opml import OpmlFeed, OpmlOutline, feeds_of
+from reedbed.domain.opml import OpmlFeed, OpmlOutline
 from reedbed.domain.retention import removed_key
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
@@ -24,7 +24,7 @@ from reedbed.services.announcing import announce_counts
 from reedbed.services.credentials import split_credentials
 from reedbed.services.imported_entries import bring_kept
 from reedbed.services.library_pieces import Feeds, Kept, Piece, Reads, pieces_of
-from reedbed.services.opml import follow_lines
+from reedbed.services.opml import follow_lines, listed_feeds
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, imported, reading, subscriptions
 from reedbed.store.database import Tx
@@ -40,7 +40,6 @@ _NEITHER = (
 )
 
 _CUT_OFF = "This OPML file ends in its middle. Export it again from your other reader."
-_NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your other reader and try again."
 
 
 async def import_file(
@@ -71,19 +70,19 @@ def _from_opml(body: bytes) -> Library:
     document = read_opml(body)
     if document.cut_off:
         raise Invalid(_CUT_OFF, field="file")
-    feeds = tuple(
-        ForeignFeed(
-            line.outline.xml_url or "",
-            line.outline.xml_url or "",
-            line.outline.title,
-            line.path,
-            line.outline.attributes,
-        )
-        for line in feeds_of(document)
+    return Library(
+        "OPML",
+        tuple(
+            ForeignFeed(
+                line.outline.xml_url or "",
+                line.outline.xml_url or "",
+                line.outline.title,
+                line.path,
+                line.outline.attributes,
+            )
+            for line in listed_feeds(document)
+        ),
     )
-    if not feeds:
-        raise Invalid(_NO_FEEDS, field="file")
-    return Library("OPML", feeds)
 
 
 async def import_miniflux(

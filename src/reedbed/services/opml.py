@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from reedbed.domain.errors import ReedbedError
+from reedbed.domain.errors import Invalid, ReedbedError
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.hints import Hint
 from reedbed.domain.opml import ImportProblem, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
@@ -32,10 +32,13 @@ CUT_OFF = ImportProblem(
 )
 
 
+_NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your other reader and try again."
+
+
 async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportReport:
     """Follow every feed of the file and report each line that cannot be. Fetching goes on later."""
     document = await asyncio.to_thread(read_opml, body)
-    lines = list(feeds_of(document))
+    lines = listed_feeds(document)
     imported, skipped = 0, 0
     problems: list[ImportProblem] = [CUT_OFF] if document.cut_off else []
     for start in range(0, len(lines), LINES_AT_ONCE):
@@ -50,6 +53,14 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
         )
     await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
     return ImportReport(imported, skipped, tuple(problems))
+
+
+def listed_feeds(document: OpmlDocument) -> list[OpmlFeed]:
+    """An empty list helps nobody; of one that was cut off its reader is told that."""
+    lines = list(feeds_of(document))
+    if not lines and not document.cut_off:
+        raise Invalid(_NO_FEEDS, field="file")
+    return lines
 
 
 async def export_opml(runtime: Runtime, user_id: int) -> bytes:

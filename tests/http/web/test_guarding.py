@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from fastapi.routing import APIRoute
 
 from reedbed.http.handlers import PROGRAM_PATHS
-from reedbed.web.parts import PARTS
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.http.web.forms import HTMX, OWN_PAGE
+from tests.http.web.routes import page_routes
 
 OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest"}
 
@@ -19,12 +18,8 @@ WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubsc
 
 
 def routes() -> Iterator[tuple[str, str]]:
-    for part in PARTS:
-        for route in part.router.routes:
-            if isinstance(route, APIRoute):
-                yield from (
-                    (method, re.sub(r"\{[^}]+\}", "1", route.path)) for method in sorted(route.methods)
-                )
+    for route in page_routes():
+        yield from ((method, re.sub(r"\{[^}]+\}", "1", route.path)) for method in sorted(route.methods))
 
 
 # Another site sends people back here, or a mail program unsubscribes them: their own secret vouches for them.
