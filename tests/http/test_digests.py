@@ -159,7 +159,14 @@ async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, de
     assert await desk.value("SELECT count(*) FROM digest_schedules") == 0
     await page.post("/summaries/automatic", data={"automatic": "true", "words": "350"}, headers=FORM)
     assert 'value="350"' in (await page.get("/summaries")).text
-    assert (await page.post("/summaries/automatic", data={"words": "many"}, headers=FORM)).status_code == 400
+    for door, typed, said in (
+        ("automatic", {"words": "many"}, "The number of words must be a whole number."),
+        ("automatic", {"words": "999999"}, "auto_summary_words must be"),
+        ("schedule", {"time": "noon"}, "The time must look like 07:30."),
+    ):
+        refused = await page.post(f"/summaries/{door}", data=typed, headers=FORM)
+        assert refused.status_code == 400 and said in refused.text
+        assert 'action="/summaries/automatic"' in refused.text, "the form is shown again"
     await page.post("/summaries/writer", data={"remote_ai": "true"}, headers=FORM)
     me = (await page.get("/api/v1/users/me")).json()
     assert me["preferences"]["remote_ai"] is True

@@ -1,5 +1,6 @@
 """Jobs are leased, tried again after a crash or a fault, and give up in plain words."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -78,6 +79,37 @@ async def test_a_job_that_met_a_busy_database_runs_again_soon_and_as_its_first_t
     crawl.clock.ahead += 5 * SECOND
     again = await jobs.claim(crawl.runtime, ["work"])
     assert again is not None and again.attempts == 1
+
+
+async def test_a_job_broken_off_by_a_stop_is_given_back_at_once(crawl: Crawl) -> None:
+    begun = asyncio.Event()
+
+    async def endless(runtime: Runtime, job: Job) -> Done | Later:
+        begun.set()
+        await asyncio.Event().wait()
+        return Done()
+
+    await jobs.enqueue(crawl.runtime, "work", {})
+    running = asyncio.create_task(_run_next(crawl, endless))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    crawl.clock.ahead += 5 * SECOND
+    again = await jobs.claim(crawl.runtime, ["work"])
+    assert again is not None and again.attempts == 1
+
+
+async def test_a_job_that_kills_whoever_runs_it_is_given_up(crawl: Crawl) -> None:
+    async def unharmed(runtime: Runtime, job: Job) -> Done | Later:
+        return Done()
+
+    await jobs.enqueue(crawl.runtime, "work", {})
+    for _ in range(jobs.MOST_ATTEMPTS):
+        assert await jobs.claim(crawl.runtime, ["work"]) is not None
+        crawl.clock.ahead += HOUR
+    await _run_next(crawl, unharmed)
+    assert await crawl.column("SELECT state FROM jobs") == ["failed"]
 
 
 async def _run_next(crawl: Crawl, handler: jobs.Handler) -> None:

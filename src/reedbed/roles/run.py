@@ -10,12 +10,11 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import structlog
-import uvicorn
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
-from reedbed.domain.hints import Hint
 from reedbed.roles.build import ended, running
+from reedbed.roles.http_server import serve_http
 from reedbed.roles.loading import load_beside
 from reedbed.services.health import watch
 from reedbed.services.processes import live
@@ -58,13 +57,13 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
             if role == "web":  # one of many: who is refused here is served by another
                 await application.load()
                 _listen(listener, settings)
-            tasks.append(_serve_http(application, runtime, listener, stop))
+            tasks.append(serve_http(application, runtime, listener, stop, grace=GRACE_SECONDS - 2))
             if role == "serve":
                 tasks.append(_load_the_rest(application, stop, after=at_work))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
-            tasks.append(_serve_http(_probes(runtime), runtime, watched, stop))
+            tasks.append(serve_http(_probes(runtime), runtime, watched, stop, grace=GRACE_SECONDS - 2))
         if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
             tasks.append(_work_until(runtime, stop, at_work, after=pause))
@@ -121,41 +120,6 @@ def _probes(runtime: Runtime) -> "ASGIApp":
     from reedbed.http.probes import probes_alone
 
     return probes_alone(runtime)
-
-
-async def _serve_http(
-    application: "ASGIApp", runtime: Runtime, listener: socket.socket, stop: asyncio.Event
-) -> None:
-    config = uvicorn.Config(
-        application,
-        log_config=None,
-        lifespan="off",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE_SECONDS - 2,
-        timeout_keep_alive=30,
-    )
-    server = _Server(config, runtime, stop)
-    # `serve` would take the signals for itself: one event stops web and worker together.
-    await server._serve([listener])  # pyright: ignore[reportPrivateUsage]
-
-
-class _Server(uvicorn.Server):
-    """Ends with an event. The original looks every tenth of a second whether it should, and would look no
-    more where the clock that sleep goes by was set back."""
-
-    def __init__(self, config: uvicorn.Config, runtime: Runtime, stop: asyncio.Event) -> None:
-        super().__init__(config)
-        self._runtime = runtime
-        self._stop = stop
-
-    async def main_loop(self) -> None:
-        ticking = asyncio.create_task(super().main_loop())
-        await self._stop.wait()
-        await ended(ticking)
-        # Open streams end themselves, else they would use up the grace.
-        self._runtime.bus.deliver(Hint("stopping"))
 
 
 async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:

@@ -29,6 +29,7 @@ LEASE = 2 * MINUTE
 MOST_ATTEMPTS = 5
 _RETRY = 10 * SECOND
 _AFTER_TROUBLE = 2 * SECOND
+_GIVE_BACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,14 @@ async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
 
 async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
     """How it ended; None when it goes on later."""
+    if job.attempts > MOST_ATTEMPTS:
+        # None of them came to an end: what it asks for is the death of whoever runs it.
+        await _note_failure(runtime, job, RuntimeError("whoever ran it died"))
+        return "failed"
     beating = asyncio.create_task(_beat(runtime, job))
     try:
         outcome = await handler(runtime, job)
-    except Unavailable:
+    except (Unavailable, asyncio.CancelledError):
         await _give_back(runtime, job)
         raise
     except Exception as error:
@@ -138,8 +143,9 @@ async def _beat(runtime: Runtime, job: Job) -> None:
 
 async def _give_back(runtime: Runtime, job: Job) -> None:
     """It is no fault of the job. Where even this cannot be noted, it waits until its lease has run out."""
-    with suppress(Unavailable):
-        await _note_outcome(runtime, job, Later(runtime.now() + _AFTER_TROUBLE))
+    with suppress(Unavailable, TimeoutError):
+        async with asyncio.timeout(_GIVE_BACK_SECONDS):
+            await _note_outcome(runtime, job, Later(runtime.now() + _AFTER_TROUBLE))
 
 
 async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> None:

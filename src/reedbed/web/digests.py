@@ -72,10 +72,13 @@ async def choose_writer(
 async def choose_automatic(
     request: Request, runtime: RuntimeOf, caller: CallerOf, words: Text = "0", *, automatic: Ticked = False
 ) -> Response:
-    if not words.isascii() or not words.isdigit() or len(words) > 6:
-        raise Invalid("The number of words must be a whole number.", field="words")
-    wishes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
-    await set_preferences(runtime, caller, wishes)
+    try:
+        if not words.isascii() or not words.isdigit() or len(words) > 6:
+            raise Invalid("The number of words must be a whole number.", field="words")
+        wishes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
+        await set_preferences(runtime, caller, wishes)
+    except Invalid as error:
+        return await _all(request, runtime, caller, error=error.message, status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
@@ -90,16 +93,15 @@ async def plan(
     mail: Ticked = False,
 ) -> Response:
     """An empty time ends it."""
-    clock = _CLOCK.match(time)
-    if not time:
-        await end_schedule(runtime, caller.user_id)
-    elif clock is None:
-        raise Invalid("The time must look like 07:30.", field="time")
-    else:
-        zone = preferences_of(caller.user).time_zone or str(zone_of(request))
-        minute = int(clock[1]) * 60 + int(clock[2])
-        scope = chosen_scope(about)
-        await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=scope, mail=mail)
+    try:
+        if time:
+            zone = preferences_of(caller.user).time_zone or str(zone_of(request))
+            minute, scope = _minute(time), chosen_scope(about)
+            await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=scope, mail=mail)
+        else:
+            await end_schedule(runtime, caller.user_id)
+    except Invalid as error:
+        return await _all(request, runtime, caller, error=error.message, status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
@@ -118,6 +120,14 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id
 async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
     return see_other(request, "/summaries", toast=Toast(translate("Deleted.")))
+
+
+def _minute(time: str) -> int:
+    """Of the day."""
+    clock = _CLOCK.match(time)
+    if clock is None:
+        raise Invalid("The time must look like 07:30.", field="time")
+    return int(clock[1]) * 60 + int(clock[2])
 
 
 async def _latest(

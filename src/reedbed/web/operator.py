@@ -16,6 +16,7 @@ from reedbed.store import events, feed_status, jobs, overview, processes, status
 from reedbed.store.overview import Queue, TroubledFeed
 from reedbed.store.users import Member
 from reedbed.web import operator_sheets
+from reedbed.web.event_words import event_words
 from reedbed.web.moments import ago, coming_moment, zone_of
 from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot, unchanged_plot
 from reedbed.web.sentences import retell
@@ -152,4 +153,4 @@ def _lease(one: overview.HeldLease, now: Instant) -> views.Job:
 
 def _event(one: LoggedEvent, members: Sequence[Member], now: Instant) -> views.Event:
     who = next((member.user.email for member in members if member.user.id == one.user_id), "")
-    return views.Event(ago(one.at, now), one.kind.replace("_", " "), who)
+    return views.Event(ago(one.at, now), event_words(one.kind), who)

@@ -1,0 +1,83 @@
+"""The HTTP server of a role: it ends with an event, and whoever has come by then is answered."""
+
+import asyncio
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from reedbed.domain.hints import Hint
+from reedbed.roles.build import ended
+from reedbed.services.runtime import Runtime
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+KEEP_ALIVE_SECONDS = 30
+LAST_WORDS_SECONDS = 0.1
+
+
+async def serve_http(
+    application: "ASGIApp", runtime: Runtime, listener: socket.socket, stop: asyncio.Event, *, grace: int
+) -> None:
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=grace,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
+    server = _Server(config, runtime, stop)
+    # `serve` would take the signals for itself: one event stops web and worker together.
+    await server._serve([listener])  # pyright: ignore[reportPrivateUsage]
+
+
+class _Server(uvicorn.Server):
+    """The original looks every tenth of a second whether it should end, and would look no more where the
+    clock that sleep goes by was set back. And it hangs up on who has connected and not yet been heard."""
+
+    def __init__(self, config: uvicorn.Config, runtime: Runtime, stop: asyncio.Event) -> None:
+        super().__init__(config)
+        self._runtime = runtime
+        self._stop = stop
+
+    async def main_loop(self) -> None:
+        ticking = asyncio.create_task(super().main_loop())
+        await self._stop.wait()
+        await ended(ticking)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._let_in_the_last(sockets or [])
+        # Open streams end themselves, else they would use up the grace.
+        self._runtime.bus.deliver(Hint("stopping"))
+        await super().shutdown(sockets)
+
+    async def _let_in_the_last(self, listeners: Sequence[socket.socket]) -> None:
+        """Who comes from here on is refused, and tries another process; who came before must not be."""
+        waiting = [caller for listener in listeners for caller in _at_the_door(listener)]
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for caller in waiting:
+            with suppress(OSError):
+                await loop.connect_accepted_socket(self._exchange, caller)
+        await asyncio.sleep(LAST_WORDS_SECONDS)
+
+    def _exchange(self) -> asyncio.Protocol:
+        kind: Any = self.config.http_protocol_class
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def _at_the_door(listener: socket.socket) -> Generator[socket.socket]:
+    """Those whose connection stands and whom the loop has not seen yet."""
+    listener.setblocking(False)
+    with suppress(OSError):
+        while True:
+            caller, _ = listener.accept()
+            caller.setblocking(False)
+            yield caller
