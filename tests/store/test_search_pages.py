@@ -133,6 +133,7 @@ def at_any_cost(patch: pytest.MonkeyPatch) -> None:
 
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "FIRST_LISTED", 5)
+    patch.setattr(search, "SAMPLE", 2)
     patch.setattr(ways, "SHORTEST", 5)
     patch.setattr(ways, "STEP_COST", 0.0)
     for engine in (fts5, tsvector):

@@ -22,7 +22,7 @@ from reedbed.store.search.parts import NO_WORDS, Part, Words
 from reedbed.store.search.places import Checked, Hit, Span
 from reedbed.store.statements import Statement
 
-BUDGET = 110_000.0
+BUDGET = 80_000.0
 FIRST_HITS: int = 500
 SHORT_COST, LONG_COST = 6.0, 30.0
 GATHER_COST = 2.0
