@@ -27,6 +27,8 @@ log = structlog.get_logger()
 
 LEASE = 2 * MINUTE
 MOST_ATTEMPTS = 5
+MOST_DEATHS = 50
+"""A machine may go down many times before it is the job's fault."""
 _RETRY = 10 * SECOND
 _AFTER_TROUBLE = 2 * SECOND
 _GIVE_BACK_SECONDS = 2.0
@@ -84,8 +86,7 @@ async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
 
 async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
     """How it ended; None when it goes on later."""
-    if job.attempts > MOST_ATTEMPTS:
-        # None of them came to an end: what it asks for is the death of whoever runs it.
+    if job.attempts > MOST_DEATHS:
         await _note_failure(runtime, job, RuntimeError("whoever ran it died"))
         return "failed"
     beating = asyncio.create_task(_beat(runtime, job))
