@@ -1,4 +1,7 @@
-"""A thousand open streams on one process: how long until all have heard, and what each one holds."""
+"""A thousand open streams on one process: how long until all have heard, and what each one holds.
+
+Then, within this process: the CPU that a hint costs at a stream that it does not concern.
+"""
 
 import asyncio
 import os
@@ -9,6 +12,12 @@ from pathlib import Path
 import aiohttp
 
 from bench.table import record
+from reedbed.domain.hints import Hint
+from reedbed.services.live import follow
+from reedbed.services.sessions import identify
+from reedbed.store.migrations import migrate
+from tests.clients import session_of
+from tests.crawling import crawl_on
 from tests.processes import OWNER, reedbed
 from tests.servers import free_port
 
@@ -16,6 +25,8 @@ DESCRIPTION = "1,000 server-sent event streams on one process: time until all ha
 
 STREAMS = 1_000
 PROMISE_SECONDS = 1.0
+HINTS = 500
+FEEDS = 100
 
 
 def main() -> None:
@@ -30,6 +41,7 @@ def main() -> None:
         ) as server,
     ):
         asyncio.run(_measure(server.url, server.process.pid))
+        asyncio.run(_tell_in_vain(f"sqlite:///{directory}/vain.db"))
 
 
 async def _measure(url: str, pid: int) -> None:
@@ -53,6 +65,37 @@ async def _measure(url: str, pid: int) -> None:
         record("until 1,000 streams heard", took, "s", compared_to="promise", other=PROMISE_SECONDS)
         for stream in streams:
             stream.close()
+
+
+async def _tell_in_vain(url: str) -> None:
+    await migrate(url)
+    async with crawl_on(url) as crawl:
+        user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
+        for number in range(FEEDS):
+            await crawl.follow(f"https://example.org/{number}", user_id=user_id)
+        caller = await identify(crawl.runtime, token)
+        assert caller is not None
+        streams = [follow(crawl.runtime, caller, None) for _ in range(STREAMS)]
+        waiting = [asyncio.create_task(anext(stream)) for stream in streams]
+        while crawl.runtime.meters.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        started = time.process_time()
+        for _ in range(HINTS):
+            await crawl.runtime.bus.publish(Hint("new_entry", feed_id=10_000_000))
+            await asyncio.sleep(0)
+        used = time.process_time() - started
+        assert not any(task.done() for task in waiting)
+        record(
+            "a hint in vain, at one stream",
+            used / HINTS / STREAMS * 1e6,
+            "µs",
+            compared_to="waking it",
+            other=30,
+        )
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def _login(url: str) -> dict[str, str]:

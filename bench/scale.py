@@ -49,9 +49,9 @@ class Costs:
     """A new entry for one of its followers."""
     request: float = 3.2
     db_request: float = 1.0
-    stream_kb: float = 43.0
-    hint: float = 0.032
-    """One hint at one open stream."""
+    stream_kb: float = 50.0
+    hint: float = 0.0003
+    """One hint at one open stream that it does not concern."""
     entry_bytes: int = 7_500
     feed_bytes: int = 1_500
     follow_bytes: int = 225
@@ -164,7 +164,7 @@ def limits(day: Day, costs: Costs, people: People, world: World) -> Sequence[Lim
         Limit(
             "hints heard by every stream",
             day.changed * costs.hint / 1_000 * streams,
-            CORES * BUSY,
+            web * BUSY,
             "cores",
             "give each hint only to the followers' processes: channels by feed in Redis",
         ),
@@ -218,8 +218,8 @@ def _worker_cores(day: Day, costs: Costs) -> float:
 
 
 def _web_cores(day: Day, costs: Costs, people: People) -> float:
-    """Without what `hints` costs: at this size it has to be built differently anyway."""
-    return _requests(people) * costs.request / 1_000
+    hints = day.changed * costs.hint * PEOPLE * people.online
+    return (_requests(people) * costs.request + hints) / 1_000
 
 
 def _requests(people: People) -> float:

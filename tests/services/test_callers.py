@@ -1,31 +1,26 @@
 """Who calls: remembered for seconds, forgotten everywhere within one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from reedbed.domain.accounts import Caller, User
-from reedbed.domain.hints import Hint
-from reedbed.events.bus import LocalHub
 from reedbed.events.redis import RedisBus, connect
 from reedbed.events.redis_reach import Reach
 from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
-from reedbed.services.live import follow
-from reedbed.services.members import disable_member, set_role
+from reedbed.services.members import set_role
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import (
     identify,
     open_session,
-    revoke_other_sessions,
     revoke_session,
     watch_revocations,
 )
-from reedbed.store import sessions, users
+from reedbed.store import users
 from reedbed.store.database import counting
 from tests.crawling import crawl_on
-from tests.store.library import Library
 
 
 def caller(user_id: int = 1) -> Caller:
@@ -103,91 +98,6 @@ async def test_another_process_hears_of_a_revoked_session_within_a_second(
     for bus, client in zip(buses, clients, strict=True):
         await bus.close()
         await client.aclose()
-
-
-@pytest.mark.parametrize("how", ["one", "others", "everything"])
-async def test_a_stream_ends_within_a_second_of_its_session(runtime: Runtime, how: str) -> None:
-    user = await _user(runtime)
-    here, there = [await open_session(runtime, user) for _ in range(2)]
-    me, other = await identify(runtime, here.token), await identify(runtime, there.token)
-    assert me is not None and other is not None and other.session_id is not None
-    stream = asyncio.create_task(_listen(follow(runtime, other, None)))
-    await _listening(runtime)
-
-    match how:
-        case "one":
-            await revoke_session(runtime, me, other.session_id)
-        case "others":
-            await revoke_other_sessions(runtime, me)
-        case _:
-            await disable_member(runtime, user)
-
-    async with asyncio.timeout(10):
-        await stream
-
-
-async def test_a_stream_that_missed_the_word_of_its_end_asks_and_ends(runtime: Runtime) -> None:
-    """Redis was away while the session was revoked elsewhere."""
-    session = await open_session(runtime, await _user(runtime))
-    me = await identify(runtime, session.token)
-    assert me is not None and me.session_id is not None
-    stream = asyncio.create_task(_listen(follow(runtime, me, None)))
-    await _listening(runtime)
-    async with runtime.db.write() as tx:
-        await sessions.remove(tx, me.user_id, me.session_id)
-    assert isinstance(runtime.bus, LocalHub)
-
-    runtime.bus.miss()
-
-    async with asyncio.timeout(10):
-        await stream
-
-
-async def test_a_stream_whose_session_ended_while_it_was_opened_ends_at_once(runtime: Runtime) -> None:
-    session = await open_session(runtime, await _user(runtime))
-    me = await identify(runtime, session.token)
-    assert me is not None and me.session_id is not None
-
-    await revoke_session(runtime, me, me.session_id)
-
-    async with asyncio.timeout(10):
-        await _listen(follow(runtime, me, None))
-
-
-async def test_a_stream_that_missed_the_word_of_a_new_feed_hears_of_its_entries(runtime: Runtime) -> None:
-    """Redis was away while a feed was followed elsewhere."""
-    library = Library(runtime.db)
-    session = await open_session(runtime, await _user(runtime))
-    me = await identify(runtime, session.token)
-    assert me is not None
-    hints = follow(runtime, me, None)
-    next_hint = asyncio.create_task(anext(hints))
-    await _listening(runtime)
-    feed = await library.feed()
-    await library.follow(me.user_id, feed)
-    assert isinstance(runtime.bus, LocalHub)
-
-    runtime.bus.miss()
-    await runtime.bus.publish(Hint("new_entry", feed_id=feed))
-
-    heard = []
-    async with asyncio.timeout(10):
-        heard.append(await next_hint)
-        while (hint := await anext(hints)) and hint.topic != "new_entry":
-            heard.append(hint)
-    assert {hint.topic for hint in heard if hint} == {"resync"}
-    await hints.aclose()
-
-
-async def _listen(hints: AsyncGenerator[Hint | None]) -> None:
-    async for _ in hints:
-        pass
-
-
-async def _listening(runtime: Runtime) -> None:
-    async with asyncio.timeout(30):
-        while not runtime.meters.open_streams:  # noqa: ASYNC110  a meter tells nobody that it moved
-            await asyncio.sleep(0)
 
 
 def test_what_was_read_before_a_revocation_is_not_remembered_after_it() -> None:

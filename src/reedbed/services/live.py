@@ -21,27 +21,72 @@ LIFE = HOUR
 SHOWN = frozenset(
     {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "notice", "resync"}
 )
+HEARD = SHOWN | {"stopping"}
+BEGINNING = Hint("beginning")
 
 
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
     """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
-    with runtime.bus.listen() as listener, _counted(runtime.meters):
+    ear = Ear(caller.user_id)
+    with runtime.bus.listen(ear.wants) as listener, _counted(runtime.meters):
         # The hint that this stream must end may have come between its request and the first listening.
         if not await still_open(runtime, caller):
             return
-        feeds = await _followed(runtime, caller.user_id)
+        ear.learn(await _followed(runtime, caller.user_id), because=BEGINNING)
         for hint in _catch_up(runtime, last_id):
-            if _concerns(hint, caller.user_id, feeds):
+            if ear.shows(hint):
                 yield hint
         ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
         async for hint in _heard(runtime, listener, caller, ends_at):
             if hint is None:
                 yield hint
                 continue
-            if hint.topic == "resync" or (hint.topic == "subscriptions" and hint.user_id == caller.user_id):
-                feeds = await _followed(runtime, caller.user_id)
-            if _concerns(hint, caller.user_id, feeds):
+            if ear.is_change(hint):
+                ear.learn(await _followed(runtime, caller.user_id), because=hint)
+            if ear.shows(hint):
                 yield hint
+
+
+class Ear:
+    """What of all hints concerns a user.
+
+    While it is not known which feeds they follow, nothing of any feed is left out: a hint of a feed that was
+    followed just now may come before that is read.
+    """
+
+    __slots__ = ("_change", "_feeds", "_user_id")
+
+    def __init__(self, user_id: int) -> None:
+        self._user_id = user_id
+        self._feeds = frozenset[int]()
+        self._change: Hint | None = BEGINNING
+        """The last that was heard of and is not learnt yet."""
+
+    def wants(self, hint: Hint) -> bool:
+        # Asked of every stream for every hint of anybody's: what most of them are is known first.
+        if hint.user_id is not None and hint.user_id != self._user_id:
+            return False
+        if hint.feed_id is not None:
+            return hint.feed_id in self._feeds or self._change is not None
+        if self.is_change(hint):
+            self._change = hint
+        return hint.user_id is not None or hint.topic in HEARD
+
+    def is_change(self, hint: Hint) -> bool:
+        """Whether this user may follow other feeds now."""
+        return hint.topic == "resync" or (hint.topic == "subscriptions" and hint.user_id == self._user_id)
+
+    def learn(self, feeds: frozenset[int], *, because: Hint) -> None:
+        self._feeds = feeds
+        if self._change is because:
+            self._change = None
+
+    def shows(self, hint: Hint) -> bool:
+        if hint.topic not in SHOWN:
+            return False
+        if hint.user_id is not None:
+            return hint.user_id == self._user_id
+        return hint.feed_id is None or hint.feed_id in self._feeds
 
 
 async def _heard(
@@ -78,14 +123,6 @@ def _catch_up(runtime: Runtime, last_id: str | None) -> list[Hint]:
 
 def _resync() -> Hint:
     return Hint("resync", id=new_hint_id())
-
-
-def _concerns(hint: Hint, user_id: int, feeds: frozenset[int]) -> bool:
-    if hint.topic not in SHOWN:
-        return False
-    if hint.user_id is not None:
-        return hint.user_id == user_id
-    return hint.feed_id is None or hint.feed_id in feeds
 
 
 def _revokes(hint: Hint, caller: Caller) -> bool:

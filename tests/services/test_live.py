@@ -1,0 +1,175 @@
+"""What a live stream hears, and what it is not even woken for."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import pytest
+
+from reedbed.domain.accounts import Caller, User
+from reedbed.domain.hints import Hint
+from reedbed.events.bus import LocalHub
+from reedbed.services import live
+from reedbed.services.live import BEGINNING, Ear, follow
+from reedbed.services.members import disable_member
+from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import identify, open_session, revoke_other_sessions, revoke_session
+from reedbed.store import sessions, users
+from tests.crawling import crawl_on
+from tests.store.library import Library
+
+MINE, OTHER = 1, 2
+
+
+@pytest.fixture
+async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
+    async with crawl_on(sqlite_url) as crawl:
+        yield crawl.runtime
+
+
+def followed(*feeds: int) -> Ear:
+    ear = Ear(MINE)
+    ear.learn(frozenset(feeds), because=BEGINNING)
+    return ear
+
+
+@pytest.mark.parametrize(
+    ("hint", "wanted"),
+    [
+        (Hint("new_entry", feed_id=7), True),
+        (Hint("new_entry", feed_id=8), False),
+        (Hint("counts", user_id=MINE), True),
+        (Hint("counts", user_id=OTHER), False),
+        (Hint("revoked", user_id=MINE), True),
+        (Hint("revoked", user_id=OTHER), False),
+        (Hint("stopping"), True),
+        (Hint("resync"), True),
+        (Hint("wake", data={"for": "jobs"}), False),
+    ],
+)
+def test_what_concerns_somebody_else_is_not_wanted(hint: Hint, wanted: bool) -> None:
+    assert followed(7).wants(hint) is wanted
+
+
+def test_until_a_change_is_learnt_no_feed_is_left_out() -> None:
+    ear = followed(7)
+    first, second = Hint("subscriptions", user_id=MINE), Hint("subscriptions", user_id=MINE)
+    news = Hint("new_entry", feed_id=8)
+    for change in (first, second):
+        assert ear.wants(change)
+    ear.learn(frozenset({7}), because=first)
+    assert ear.wants(news), "the second change is not learnt yet"
+    ear.learn(frozenset({7, 8}), because=second)
+    assert ear.wants(news)
+    assert not ear.wants(Hint("new_entry", feed_id=9))
+
+
+async def test_hints_for_others_do_not_hold_back_the_heartbeat(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy closes a stream on which nothing comes, however much is told to everybody else."""
+    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.2)
+    me = await _signed_in(runtime)
+
+    async def chatter() -> None:
+        while True:
+            await runtime.bus.publish(Hint("counts", user_id=me.user_id + 1))
+            await asyncio.sleep(0.01)
+
+    talking = asyncio.create_task(chatter())
+    hints = follow(runtime, me, None)
+    async with asyncio.timeout(30):
+        assert await anext(hints) is None
+    talking.cancel()
+    await hints.aclose()
+
+
+@pytest.mark.parametrize("how", ["one", "others", "everything"])
+async def test_a_stream_ends_within_a_second_of_its_session(runtime: Runtime, how: str) -> None:
+    me = await _signed_in(runtime)
+    other = await _signed_in(runtime, me.user)
+    assert other.session_id is not None
+    stream = asyncio.create_task(_listen(follow(runtime, other, None)))
+    await _listening(runtime)
+
+    match how:
+        case "one":
+            await revoke_session(runtime, me, other.session_id)
+        case "others":
+            await revoke_other_sessions(runtime, me)
+        case _:
+            await disable_member(runtime, me.user)
+
+    async with asyncio.timeout(10):
+        await stream
+
+
+async def test_a_stream_that_missed_the_word_of_its_end_asks_and_ends(runtime: Runtime) -> None:
+    """Redis was away while the session was revoked elsewhere."""
+    me = await _signed_in(runtime)
+    assert me.session_id is not None
+    stream = asyncio.create_task(_listen(follow(runtime, me, None)))
+    await _listening(runtime)
+    async with runtime.db.write() as tx:
+        await sessions.remove(tx, me.user_id, me.session_id)
+    assert isinstance(runtime.bus, LocalHub)
+
+    runtime.bus.miss()
+
+    async with asyncio.timeout(10):
+        await stream
+
+
+async def test_a_stream_whose_session_ended_while_it_was_opened_ends_at_once(runtime: Runtime) -> None:
+    me = await _signed_in(runtime)
+    assert me.session_id is not None
+
+    await revoke_session(runtime, me, me.session_id)
+
+    async with asyncio.timeout(10):
+        await _listen(follow(runtime, me, None))
+
+
+async def test_a_stream_that_missed_the_word_of_a_new_feed_hears_of_its_entries(runtime: Runtime) -> None:
+    """Redis was away while a feed was followed elsewhere."""
+    library = Library(runtime.db)
+    me = await _signed_in(runtime)
+    hints = follow(runtime, me, None)
+    next_hint = asyncio.create_task(anext(hints))
+    await _listening(runtime)
+    feed = await library.feed()
+    await library.follow(me.user_id, feed)
+    assert isinstance(runtime.bus, LocalHub)
+
+    runtime.bus.miss()
+    await runtime.bus.publish(Hint("new_entry", feed_id=feed))
+
+    heard = []
+    async with asyncio.timeout(10):
+        heard.append(await next_hint)
+        while (hint := await anext(hints)) and hint.topic != "new_entry":
+            heard.append(hint)
+    assert {hint.topic for hint in heard if hint} == {"resync"}
+    await hints.aclose()
+
+
+async def _listen(hints: AsyncGenerator[Hint | None]) -> None:
+    async for _ in hints:
+        pass
+
+
+async def _listening(runtime: Runtime) -> None:
+    async with asyncio.timeout(30):
+        while not runtime.meters.open_streams:  # noqa: ASYNC110  a meter tells nobody that it moved
+            await asyncio.sleep(0)
+
+
+async def _signed_in(runtime: Runtime, user: User | None = None) -> Caller:
+    if user is None:
+        async with runtime.db.write() as tx:
+            user = await users.add(
+                tx, email="reader@example.org", password_hash=None, role="user", now=1, verified=True
+            )
+    session = await open_session(runtime, user)
+    me = await identify(runtime, session.token)
+    assert me is not None
+    return me
