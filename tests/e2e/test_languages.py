@@ -3,7 +3,9 @@
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import DESK, PHONE, Visit, Walk, Way, both, keep_picture, violations
-from tests.processes import Reedbed
+from tests.processes import Reedbed, signed_in
+
+WHOLE = "box => box.scrollWidth <= box.clientWidth"
 
 
 @both
@@ -31,6 +33,19 @@ def test_the_lines_of_a_menu_are_whole_where_words_are_long(
     page.locator("[data-act=mark-all]").click()
     expect(page.get_by_role("button", name="älter ist als eine Woche")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_pages_keep_to_a_phone_where_words_are_long(home: Reedbed, owner_token: str, visit: Visit) -> None:
+    with signed_in(home.url) as client:
+        name = "reeds and water in autumn"
+        search = client.post("/api/v1/searches", json={"name": name, "query": "reeds"}).json()["id"]
+        page = visit(f"{home.url}/searches", PHONE, token=owner_token, locale="de-DE")
+        assert page.locator(f"#search-{search}").evaluate(WHOLE)
+        client.delete(f"/api/v1/searches/{search}")
+    page.goto(f"{home.url}/settings/keyboard")
+    assert page.locator("#page .pane-body").evaluate(WHOLE)
+    keys = page.locator("#page .keys kbd").evaluate_all("all => all.map(key => key.offsetHeight)")
+    assert max(keys) == min(keys)
 
 
 def test_an_error_is_told_in_the_same_language(home: Reedbed, visit: Visit) -> None:

@@ -55,6 +55,8 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
         keep_picture(page, "story", way)
     page = visit(page.url, PHONE, token=told, locale="de-DE")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    bar, button = (page.locator(f"#page .bar{part}").bounding_box() for part in ("", " form button"))
+    assert bar and button and button["y"] > bar["y"] and button["height"] < bar["height"]
     page = visit(f"{fresh_server.url}/stories", DESK, token=told)
     page.locator(".stories h2 a").click()
     for _, own in OUTLETS.values():

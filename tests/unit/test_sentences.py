@@ -86,6 +86,9 @@ def test_what_a_model_a_list_a_hub_or_a_provider_did_can_be_told(name: str) -> N
             "Logging in with Reed ID did not work. Try again.",
             "Die Anmeldung mit Reed ID hat nicht geklappt. Versuch es noch einmal.",
         ),
+        ("Chrome on Linux", "Chrome unter Linux"),
+        ("Unknown device", "Unbekanntes Gerät"),
+        ("What depends on what", "What depends on what"),
         ("What nobody has foreseen.", "What nobody has foreseen."),
     ],
 )

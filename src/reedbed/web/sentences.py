@@ -126,6 +126,10 @@ WHOLE = (
     marked("A mail in it could not be read."),
     marked("The mail server's answer could not be understood."),
     marked("The mail server ended the connection. Look whether port and encryption are right."),
+    # devices
+    marked("Unknown device"),
+    marked("A Python program"),
+    marked("An Android app"),
 )
 SHAPES = (
     marked("Stopped after the first failure. The last one: %(why)s."),
@@ -184,11 +188,17 @@ SHAPES = (
         "Log in the way you did before, and link %(name)s in the settings."
     ),
     marked("This account of yours at %(name)s opens another account here. Unlink it there first."),
+    marked("%(browser)s on %(system)s"),
 )
 """The place `why` holds another of these sentences, with or without its full stop."""
 
 _PLACE = re.compile(r"%\\\((\w+)\\\)s")
-_IN_A_PLACE = {"number": r"[\d.]+", "host": r"\S+", "size": r"\d+ [KM]B"}
+_IN_A_PLACE = {
+    "number": r"[\d.]+",
+    "host": r"\S+",
+    "size": r"\d+ [KM]B",
+    "system": r"iPhone|iPad|Android|ChromeOS|Windows|macOS|Linux",
+}
 
 
 def retell(text: str) -> str:

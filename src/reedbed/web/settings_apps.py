@@ -16,9 +16,10 @@ from reedbed.services.tokens import create_api_token, create_app_password, list_
 from reedbed.web.form_values import Text
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
+from reedbed.web.sentences import retell
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.setup_cards import setup_cards
-from reedbed.web.speech import translate
+from reedbed.web.speech import marked, translate
 from reedbed.web.views.frame import Choice, Toast
 from reedbed.web.views.settings import (
     ApiToken as ShownToken,
@@ -32,6 +33,12 @@ from reedbed.web.views.settings import (
 )
 
 router = APIRouter(include_in_schema=False)
+
+_SCOPES = {
+    Scope.READ: marked("read everything of mine"),
+    Scope.WRITE: marked("change everything of mine"),
+    Scope.ADMIN: marked("operate this server"),
+}
 
 
 @router.get("/settings/devices")
@@ -127,12 +134,9 @@ async def _tokens(
 ) -> Response:
     now = runtime.now()
     known = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "api"]
-    names = _scope_names(caller)
     shown = TokensSettings(
-        tokens=tuple(
-            ShownToken(one.id, one.name, ", ".join(sorted(one.scopes)), _used(one, now)) for one in known
-        ),
-        scopes=tuple(Choice(scope, words, scope in chosen) for scope, words in names.items()),
+        tokens=tuple(ShownToken(one.id, one.name, _allowed(one), _used(one, now)) for one in known),
+        scopes=tuple(Choice(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _offered(caller)),
         made=_saved(made),
         name=name,
         error=error.message if error else "",
@@ -144,7 +148,7 @@ async def _tokens(
 def _device(one: Session, caller: Caller, now: Instant) -> Device:
     return Device(
         id=one.id,
-        name=device_name(one.user_agent),
+        name=retell(device_name(one.user_agent)),
         seen=translate("Last seen %(when)s", when=ago(one.last_active_at, now)),
         icon="phone" if is_phone(one.user_agent) else "device",
         this_one=one.id == caller.session_id,
@@ -157,15 +161,14 @@ def _used(one: ApiToken, now: Instant) -> str:
     return translate("Last used %(when)s", when=ago(one.last_used_at, now))
 
 
+def _allowed(one: ApiToken) -> str:
+    words = (translate(said) for scope, said in _SCOPES.items() if scope in one.scopes)
+    return translate("It may %(what)s.", what=", ".join(words))
+
+
 def _saved(made: NewApiToken | None) -> Saved | None:
     return Saved(made.token.name, made.secret) if made else None
 
 
-def _scope_names(caller: Caller) -> dict[str, str]:
-    names = {
-        Scope.READ.value: translate("read everything of mine"),
-        Scope.WRITE.value: translate("change everything of mine"),
-    }
-    if caller.user.operates:
-        names[Scope.ADMIN.value] = translate("operate this server")
-    return names
+def _offered(caller: Caller) -> tuple[Scope, ...]:
+    return tuple(scope for scope in _SCOPES if scope is not Scope.ADMIN or caller.user.operates)

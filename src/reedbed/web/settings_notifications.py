@@ -15,6 +15,7 @@ from reedbed.store import shelf
 from reedbed.web.form_values import Text, Ticked
 from reedbed.web.moments import ago
 from reedbed.web.pages import see_other
+from reedbed.web.sentences import retell
 from reedbed.web.settings_pages import settings_page
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Choice, Toast
@@ -77,4 +78,4 @@ def _device(one: PushDevice, caller: Caller, now: Instant) -> ToldDevice:
         if one.reached_at
         else translate("Not reached yet")
     )
-    return ToldDevice(one.id, one.name, reached, this_one=one.session_id == caller.session_id)
+    return ToldDevice(one.id, retell(one.name), reached, this_one=one.session_id == caller.session_id)

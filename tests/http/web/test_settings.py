@@ -136,6 +136,7 @@ async def test_a_token_without_a_name_or_a_scope_is_refused_and_the_rest_stays(r
 async def test_a_token_can_do_what_its_scopes_say(reader: Client, client: Client) -> None:
     made = await reader.post("/settings/tokens", data={"name": "Script", "scope": ["read"]})
     (secret,) = re.findall(r'<code id="secret">([^<]+)</code>', made.text)
+    assert "It may read everything of mine. Made just now" in made.text
     bearer = {"Authorization": f"Bearer {secret}"}
     assert (await client.get("/api/v1/users/me", headers=bearer)).status_code == 200
     assert (await client.post("/settings/tokens", data={"name": "x"}, headers=bearer)).status_code == 403
