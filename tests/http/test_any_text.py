@@ -4,11 +4,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from reedbed.roles.app import Application
 from tests.clients import SignIn
+from tests.http.web.routes import page_routes
 
 UNSTORABLE = "a\x00\ud800b"
 JSON = {"Content-Type": "application/json"}
+OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 # Those that end the session, and the stream, whose answer never ends.
 APART = ("/api/v1/auth/", "/api/v1/users/me/sessions", "/api/v1/events")
 
@@ -24,6 +28,31 @@ async def test_a_sign_no_database_can_hold_breaks_no_door(app: Application, sign
             broken.append(f"{method} {path} {query} {body}")
     assert not broken
     assert tried > 60
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "unicode_escape"])
+async def test_a_form_in_an_encoding_nobody_uses_breaks_no_door(signed_in: SignIn, charset: str) -> None:
+    """Some of Python's encodings fail for everything, and some make signs that no database can hold."""
+    client = await signed_in("owner@example.org", role="owner")
+    doors = [*_forms(), "/fever/", "/accounts/ClientLogin", "/api/v1/opml", "/api/v1/import"]
+    part = 'Content-Disposition: form-data; name="{0}"\r\n\r\na\\ud800\\x00b-\r\n'
+    names = ("name", "title", "url", "email", "password", "file", "query", "token", "ids")
+    body = "".join(f"--x\r\n{part.format(name)}" for name in names) + "--x--\r\n"
+    kind = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    for door in doors:
+        answer = await client.post(door, content=body, headers={**kind, **OWN_PAGE})
+        assert answer.status_code != 500, door
+    assert len(doors) > 80
+
+
+def _forms() -> list[str]:
+    """Every door of the page that takes a form, but those that end the session."""
+    paths = [route.path for route in page_routes() if "POST" in (route.methods or ())]
+    return [
+        "/".join("1" if part.startswith("{") else part for part in path.split("/"))
+        for path in paths
+        if "logout" not in path and "delete" not in path and "password" not in path
+    ]
 
 
 async def test_a_refusal_may_repeat_such_a_sign(signed_in: SignIn) -> None:

@@ -20,6 +20,7 @@ from reedbed import __version__
 from reedbed.http import probes
 from reedbed.http.client_ip import TrustedProxies
 from reedbed.http.cors import Cors
+from reedbed.http.forms import PlainForms
 from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
 from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.metering import Metering
@@ -130,6 +131,7 @@ def create_app(runtime: Runtime) -> Application:
 
 def _answer_trouble(app: FastAPI, error_page: ErrorPage | None) -> None:
     register_error_handlers(app, error_page)
+    app.add_middleware(PlainForms)
     app.add_middleware(BodyLimit, error_page=error_page)
 
 

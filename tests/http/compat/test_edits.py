@@ -248,6 +248,9 @@ async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:
     assert len((await app.read("subscription/list"))["subscriptions"]) == 3
     broken = await app.client.post(f"{app.base}/subscription/import", content=b"no", headers=app.headers)
     assert broken.status_code == 400
+    form = {**app.headers, "Content-Type": "multipart/form-data; boundary=x"}
+    empty = await app.client.post(f"{app.base}/subscription/import", content=b"--x--\r\n", headers=form)
+    assert (empty.status_code, empty.text) == (400, "Choose a file.")
 
 
 async def test_a_label_is_renamed_whether_folder_or_tag(shelf: Shelf) -> None:

@@ -154,6 +154,7 @@ async def _opml(call: Call) -> bytes:
         async with call.request.form(max_files=1) as form:
             for _, value in form.multi_items():
                 return value.encode() if isinstance(value, str) else await value.read()
+            raise Invalid("Choose a file.", field="file")
     return await call.request.body()
 
 
