@@ -36,6 +36,16 @@ async def test_a_copy_is_made_once_a_day(crawl: Crawl, tmp_path: Path) -> None:
     assert await warning(crawl) == ""
 
 
+async def test_a_clock_that_was_wrong_for_a_night_does_not_end_the_copies(crawl: Crawl) -> None:
+    assert await _a_day_later(crawl)
+    crawl.clock.ahead += 3650 * DAY
+    assert await _a_day_later(crawl)
+    crawl.clock.ahead -= 3650 * DAY
+    made = [await _a_day_later(crawl) for _ in range(2)]
+    assert all(made)
+    assert made[-1] is not None and made[-1].exists()
+
+
 async def test_a_copy_that_fails_is_told(crawl: Crawl, tmp_path: Path) -> None:
     (tmp_path / "copies").write_text("a file where the folder should be")
     crawl.runtime = replace(

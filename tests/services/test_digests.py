@@ -112,6 +112,15 @@ async def test_a_digest_since_the_last_one_tells_only_what_is_new(desk: Desk) ->
     assert (await get_digest(desk.runtime, desk.user.id, asked.id)).entries == 1
 
 
+async def test_a_digest_by_a_wrong_clock_does_not_silence_the_next(desk: Desk) -> None:
+    await desk.entry(HERON)
+    await written(desk)
+    await desk.crawl.change("UPDATE digests SET until = until + :years", years=3650 * 24 * HOUR)
+    desk.pass_time(MINUTE)
+    await desk.entry(SNOW, title="Snow")
+    assert await ask_digest(desk.runtime, desk.user, since_last=True)
+
+
 async def test_the_second_digest_finds_the_summaries_of_the_first(desk: Desk) -> None:
     entry = await desk.entry()
     await written(desk)

@@ -1,12 +1,13 @@
 """What retention takes and what it leaves, on both engines."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from reedbed.domain.retention import Keeping, Limits
-from reedbed.domain.times import DAY, HOUR
+from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
 from reedbed.services.search import search_entries
 from reedbed.store import app_settings, cleanups, imported, leftovers, reading, removed
@@ -313,6 +314,17 @@ async def test_a_cleanup_is_due_once_a_day(crawl: Crawl) -> None:
     assert await clean_up(crawl.runtime)
     assert await clean_up_when_due(crawl.runtime) is None
     crawl.clock.ahead += 25 * HOUR
+    assert await clean_up_when_due(crawl.runtime)
+    assert await clean_up_when_due(crawl.runtime) is None
+
+
+async def test_a_cleanup_by_a_wrong_clock_does_not_end_the_others(crawl: Crawl) -> None:
+    assert await clean_up(crawl.runtime)
+    crawl.clock.ahead += 3650 * DAY
+    assert await clean_up(crawl.runtime)
+    crawl.clock.ahead -= 3649 * DAY
+    hour = datetime.fromtimestamp(crawl.runtime.now() / SECOND).astimezone().hour
+    crawl.runtime = replace(crawl.runtime, keeping=replace(crawl.runtime.keeping, hour=hour))
     assert await clean_up_when_due(crawl.runtime)
     assert await clean_up_when_due(crawl.runtime) is None
 

@@ -147,7 +147,7 @@ def test_only_the_newest_nightly_copies_are_kept(live: Path, tmp_path: Path) -> 
     made = [make_daily_copy(policy, NOON + day * DAY) for day in range(4)]
     assert [copy.exists() for copy in made] == [False, False, True, True]
     assert mine.exists()
-    assert latest_copy(policy) == NOON + 3 * DAY
+    assert latest_copy(policy, NOON + 3 * DAY) == NOON + 3 * DAY
 
 
 def test_a_failed_copy_costs_no_older_one(live: Path, tmp_path: Path) -> None:

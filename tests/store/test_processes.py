@@ -3,14 +3,23 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import select
 
 from reedbed.domain.times import MINUTE, SECOND
 from reedbed.store import jobs, leases, processes, set_clocks
 from reedbed.store.database import Database
 from reedbed.store.opening import open_database
+from reedbed.store.statements import Statement
+from reedbed.store.tables import metadata
+from tests.belongings import give_everything
 from tests.crawling import crawl_on, run
 
 NOW = 1_000_000
+WAITING = {
+    "mail_boxes": ("next_check_at",),
+    "digest_schedules": ("next_at",),
+    "websub_subscriptions": ("due_at", "expires_at"),
+}
 
 
 @pytest.fixture
@@ -87,6 +96,28 @@ async def test_what_waits_for_a_moment_only_a_wrong_clock_can_have_written_is_du
             assert len(await jobs.claim(tx, ["opml"], "other", now, now + MINUTE)) == 1
             assert await leases.acquire(tx, "sweeping", "other", now, MINUTE)
             assert await set_clocks.bring_back(tx, now, longest_rest=48 * 60 * MINUTE) == 0
+
+
+async def test_a_mailbox_a_digest_and_a_hub_do_not_wait_for_a_wrong_clock(database_url: str) -> None:
+    async with crawl_on(database_url) as crawl:
+        now = crawl.runtime.now()
+        later = now + 10 * 365 * 24 * 60 * MINUTE
+        async with crawl.runtime.db.write() as tx:
+            await give_everything(tx, now)
+            soon = {table: await _moments(tx, table) for table in WAITING}
+            assert await set_clocks.bring_back(tx, now, longest_rest=MINUTE) == 0
+            assert {table: await _moments(tx, table) for table in WAITING} == soon
+            for table, columns in WAITING.items():
+                wrong = ", ".join(f"{name} = :later" for name in columns)
+                await run(tx, f"UPDATE {table} SET {wrong}", later=later)
+            assert await set_clocks.bring_back(tx, now, longest_rest=MINUTE) == len(WAITING)
+            for table, columns in WAITING.items():
+                assert await _moments(tx, table) == [now] * len(columns)
+
+
+async def _moments(tx, table: str) -> list[int]:
+    columns = [metadata.tables[table].c[name] for name in WAITING[table]]
+    return [*(await tx.one(Statement(select(*columns))))]
 
 
 async def _beat(tx, name: str) -> None:

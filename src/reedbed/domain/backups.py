@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reedbed.domain.times import Instant, from_datetime, to_datetime
+from reedbed.domain.times import Instant, from_datetime, is_ahead, to_datetime
 
 _NAME = re.compile(r"daily-(\d{8}-\d{6})\.db")
 _FORM = "%Y%m%d-%H%M%S"
@@ -32,7 +32,16 @@ def moment_of(name: str) -> Instant | None:
         return None
 
 
-def surplus(names: Iterable[str], kept: int) -> list[str]:
-    """The copies beyond the newest so many."""
-    ours = sorted((name for name in names if moment_of(name) is not None), reverse=True)
-    return ours[kept:]
+def newest_of(names: Iterable[str], now: Instant) -> Instant | None:
+    """When the last copy was made; what only a wrong clock can have named does not count."""
+    moments = (moment_of(name) for name in names)
+    return max(
+        (moment for moment in moments if moment is not None and not is_ahead(moment, now)), default=None
+    )
+
+
+def surplus(names: Iterable[str], kept: int, now: Instant) -> list[str]:
+    """The copies beyond the newest so many. Those that a wrong clock named count as the oldest."""
+    ours = [(moment, name) for name in names if (moment := moment_of(name)) is not None]
+    ours.sort(key=lambda one: (not is_ahead(one[0], now), one), reverse=True)
+    return [name for _, name in ours[kept:]]

@@ -14,6 +14,8 @@ SECOND: Millis = 1_000
 MINUTE: Millis = 60 * SECOND
 HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
+LEEWAY: Millis = HOUR
+"""What is noted as done further ahead than this was noted by a clock that has been set back since."""
 
 FIRST_DAY = date(1970, 1, 1).toordinal()
 
@@ -33,6 +35,10 @@ def from_datetime(moment: datetime) -> Instant:
 
 def is_sayable(moment: Instant) -> bool:
     return EARLIEST <= moment <= LATEST
+
+
+def is_ahead(done: Instant, now: Instant) -> bool:
+    return done > now + LEEWAY
 
 
 def to_datetime(moment: Instant) -> datetime:

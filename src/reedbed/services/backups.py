@@ -22,7 +22,7 @@ async def back_up_when_due(runtime: Runtime) -> Path | None:
     policy, now = runtime.backups, runtime.now()
     if policy is None:
         return None
-    last = await asyncio.to_thread(backup.latest_copy, policy)
+    last = await asyncio.to_thread(backup.latest_copy, policy, now)
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if not is_due(last, now, local, runtime.keeping.hour):
         return None

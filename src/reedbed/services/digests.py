@@ -56,7 +56,7 @@ async def ask_digest(
     """A pending digest; at once `NotFound` where there is nothing to tell, `Unavailable` without a model."""
     now, variant = runtime.now(), variant_for(runtime, user)
     async with runtime.db.read() as tx:
-        last = await digests.last_until(tx, user.id, scope) if since_last else None
+        last = await digests.last_until(tx, user.id, scope, now) if since_last else None
     since = now - SPAN if last is None else max(last, now - LONGEST_SPAN)
     if not await find_entries(runtime, user.id, scope, since):
         raise NotFound(NO_ENTRIES if last is None else NOTHING_NEW)

@@ -64,7 +64,7 @@ async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     if not runtime.steadiness.trusts(now):
         return None
     async with runtime.db.read() as tx:
-        last, unfinished = await cleanups.latest(tx), await cleanups.is_unfinished(tx)
+        last, unfinished = await cleanups.latest(tx, now), await cleanups.is_unfinished(tx)
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if unfinished or is_due(last, now, local, runtime.keeping.hour):
         return await clean_up(runtime)

@@ -4,7 +4,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from reedbed.domain.backups import BackupPolicy, moment_of, name_of, surplus
+from reedbed.domain.backups import BackupPolicy, moment_of, name_of, newest_of, surplus
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.times import Instant
 from reedbed.store import migrations
@@ -59,15 +59,14 @@ def make_daily_copy(policy: BackupPolicy, now: Instant) -> Path:
     folder = Path(policy.folder)
     target = folder / name_of(now)
     make_copy(Path(policy.file), target)
-    for name in surplus((file.name for file in folder.iterdir()), policy.kept):
+    for name in surplus((file.name for file in folder.iterdir()), policy.kept, now):
         _drop(folder / name)
     return target
 
 
-def latest_copy(policy: BackupPolicy) -> Instant | None:
+def latest_copy(policy: BackupPolicy, now: Instant) -> Instant | None:
     try:
-        moments = [moment_of(file.name) for file in Path(policy.folder).iterdir()]
-        return max((moment for moment in moments if moment is not None), default=None)
+        return newest_of((file.name for file in Path(policy.folder).iterdir()), now)
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Text, bindparam, delete, update
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.domain.times import Instant
+from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.database import Tx
 from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
@@ -57,7 +57,11 @@ _BEGIN = Statement(plain_insert(cleanups).returning(cleanups.c.id), columns=["st
 _UNFINISHED = Statement(
     select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1)
 )
-_LATEST = Statement(select(func.max(cleanups.c.started_at)).where(cleanups.c.finished_at.is_not(None)))
+_LATEST = Statement(
+    select(func.max(cleanups.c.started_at)).where(
+        cleanups.c.finished_at.is_not(None), cleanups.c.started_at <= bindparam("limit")
+    )
+)
 _ADD = Statement(
     update(cleanups)
     .where(cleanups.c.id == bindparam("cleanup"))
@@ -107,9 +111,9 @@ async def begin(tx: Tx, now: Instant) -> Cleanup:
     return Cleanup(*row) if row else Cleanup(await tx.value(_BEGIN, {"started_at": now}), now)
 
 
-async def latest(tx: Tx) -> Instant | None:
-    """When the last one that came to its end began."""
-    return await tx.value(_LATEST)
+async def latest(tx: Tx, now: Instant) -> Instant | None:
+    """When the last one that came to its end began; what only a wrong clock has written does not count."""
+    return await tx.value(_LATEST, {"limit": now + LEEWAY})
 
 
 async def is_unfinished(tx: Tx) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.cited import Scope
 from reedbed.domain.digests import Digest, DigestText, Paragraph
-from reedbed.domain.times import Instant
+from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
 from reedbed.store.keyset import HIGHEST
@@ -57,7 +57,12 @@ _NEWEST = Statement(
 )
 _LAST_READY = Statement(
     select(digests.c.until)
-    .where(_mine, digests.c.status == "ready", digests.c.scope == bindparam("about"))
+    .where(
+        _mine,
+        digests.c.status == "ready",
+        digests.c.scope == bindparam("about"),
+        digests.c.until <= bindparam("limit"),
+    )
     .order_by(digests.c.id.desc())
     .limit(1)
 )
@@ -141,9 +146,10 @@ async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None)
     return [_digest(row) for row in await tx.all(_NEWEST, params)]
 
 
-async def last_until(tx: Tx, user_id: int, scope: Scope) -> Instant | None:
-    """Up to when the last one of this kind tells."""
-    return await tx.value(_LAST_READY, {"owner": user_id, "about": scope_text(scope)})
+async def last_until(tx: Tx, user_id: int, scope: Scope, now: Instant) -> Instant | None:
+    """Up to when the last one of this kind tells; what only a wrong clock can have written does not count."""
+    params = {"owner": user_id, "about": scope_text(scope), "limit": now + LEEWAY}
+    return await tx.value(_LAST_READY, params)
 
 
 async def finish(

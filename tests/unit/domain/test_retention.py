@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reedbed.domain.backups import moment_of, name_of, surplus
+from reedbed.domain.backups import moment_of, name_of, newest_of, surplus
 from reedbed.domain.dedupe import Known, Seen, Sifted, Traits, change_hash, plan_rest, sift
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
@@ -118,6 +118,15 @@ def test_what_is_there_goes_before_what_was_removed() -> None:
 
 def test_only_our_own_copies_are_surplus() -> None:
     names = [name_of(day * DAY) for day in range(20_000, 20_004)]
-    assert surplus([*names, "mine.db", "daily-99999999-999999.db"], 2) == names[1::-1]
+    assert surplus([*names, "mine.db", "daily-99999999-999999.db"], 2, 20_003 * DAY) == names[1::-1]
     assert moment_of(names[0]) == 20_000 * DAY
     assert moment_of("daily-20260101-000000.db.part") is None
+
+
+def test_copies_that_a_wrong_clock_named_are_neither_the_newest_nor_kept_for_ever() -> None:
+    right = [name_of(day * DAY) for day in range(20_000, 20_003)]
+    ahead = [name_of(day * DAY) for day in range(24_000, 24_003)]
+    now = 20_002 * DAY
+    assert newest_of([*ahead, *right], now) == now
+    assert newest_of(ahead, now) is None
+    assert surplus([*ahead, *right], 4, now) == ahead[1::-1]
