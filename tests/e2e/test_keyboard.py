@@ -110,3 +110,16 @@ def _step(page: Page, key: str) -> None:
     before = page.locator("#article .read").get_attribute("data-entry") or ""
     page.keyboard.press(key)
     expect(page.locator("#article .read")).not_to_have_attribute("data-entry", before)
+
+
+def test_the_end_of_a_text_leads_to_the_next_however_it_was_opened(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.keyboard.press("j")
+    expect(page.locator("#article h1")).to_be_visible()
+    title = page.locator(".row h3 a").nth(1).evaluate("link => link.lastChild.textContent")
+    after = page.locator(".read-next a")
+    expect(after).to_have_text(title)
+    page.reload()
+    expect(after).to_have_text(title)
+    after.click()
+    expect(page.locator("#article h1")).to_have_text(title)

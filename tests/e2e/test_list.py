@@ -57,6 +57,15 @@ def test_marking_all_is_undone_by_the_button_and_by_z(walk: Walk, home: Reedbed,
     expect(page.locator(".row[data-unread]")).to_have_count(8)
 
 
+def test_marking_again_does_not_cost_the_way_back(walk: Walk, home: Reedbed) -> None:
+    page = walk(_feed(home, "bulk"), DESK)
+    _mark_all(page)
+    page.keyboard.press("A")
+    expect(page.locator(".toast")).to_have_text("Nothing was left to mark.")
+    page.keyboard.press("z")
+    expect(page.locator(".row[data-unread]")).to_have_count(8)
+
+
 def test_several_are_selected_and_marked(walk: Walk, home: Reedbed) -> None:
     page = walk(_feed(home, "bulk"), DESK)
     rows = page.locator(".row")

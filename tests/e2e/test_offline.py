@@ -33,10 +33,44 @@ def test_what_was_opened_is_read_offline_and_marks_are_sent_later(
     expect(page.locator("#kept a", has_text="The third morning")).to_be_visible()
     assert violations(page) == []
     page.context.set_offline(False)
-    page.goto(address)
+    expect(page.locator("#list-title")).to_have_text("Recently read")  # the page that was asked for
     with signed_in(home.url) as client:
         wait_for("the mark", lambda: client.get(f"/api/v1/entries/{entry}").json()["starred"])
         client.patch(f"/api/v1/entries/{entry}", json={"starred": False})
+
+
+def test_the_first_page_on_a_device_is_read_offline_too(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    _wait_for_worker(page)
+    until(page, "caches.match('/all').then(Boolean)")
+    page.locator(".row", has_text="The third morning").locator("h3 a").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    address = page.url
+    page.context.set_offline(True)
+    page.goto(address)
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+
+
+def test_a_summary_that_is_awaited_offline_says_nothing(
+    fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite
+) -> None:
+    for number in (1, 2):
+        text = f"<p>{'The reeds stand in the water all winter. ' * 80}{number}</p>"
+        threaded_site.publish(f"Entry {number}", key=str(number), content=text)
+    with signed_in(fresh_server.url) as client:
+        client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
+        wait_for("entries", lambda: len(client.get("/api/v1/entries").json()["items"]) == 2)
+        token = client.headers["Authorization"].removeprefix("Bearer ")
+    page = visit(f"{fresh_server.url}/all", token=token)
+    second = page.locator(".row h3 a").nth(1).get_attribute("href") or ""
+    with page.expect_request_finished(lambda asked: asked.url.endswith(second)):
+        page.keyboard.press("j")  # and the one after it is made ready
+    page.context.set_offline(True)
+    with page.expect_event("requestfailed", lambda asked: asked.url.endswith("/summary")):
+        page.keyboard.press("j")
+    expect(page.locator("#summary[data-state=pending]")).to_be_visible()
+    expect(page.locator(".banner[data-offline]")).to_be_visible()
+    expect(page.locator(".toast")).to_have_count(0)
 
 
 def test_the_page_can_be_installed(walk: Walk) -> None:

@@ -20,6 +20,7 @@ self.addEventListener("activate", (event) => {
 
 self.addEventListener("message", (event) => {
   if (event.data?.keep) event.waitUntil(keepShell(event.data.keep));
+  if (event.data?.pages) event.waitUntil(keepPages(event.data.pages));
 });
 
 self.addEventListener("fetch", (event) => {
@@ -107,6 +108,11 @@ async function keepShell(addresses) {
   const wanted = new Set([...addresses, new URL("/offline", location).href]);
   for (const kept of await cache.keys()) if (!wanted.has(kept.url)) await cache.delete(kept);
   await Promise.all(addresses.map(async (address) => (await cache.match(address)) ?? cache.add(address)));
+}
+
+/** The page that was open before there was a worker. */
+async function keepPages(addresses) {
+  for (const address of addresses) await networkFirst(new Request(address), address).catch(() => {});
 }
 
 async function forgetOldCaches() {

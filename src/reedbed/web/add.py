@@ -75,6 +75,7 @@ async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) 
             asked,
             retell(found.reason or "") or translate("No feed was found at this address."),
             page_url="" if found.nowhere else asked,
+            silent_url=_with_scheme(asked) if found.unreachable else "",
         )
     try:
         preview = await preview_found(runtime, caller.user_id, found)
@@ -84,7 +85,7 @@ async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) 
         rows = await folders.of_user(tx, caller.user_id)
     return AddPage(
         asked,
-        page_url="" if asked == preview.url else asked,
+        page_url="" if _with_scheme(asked) in _either(preview.url) else asked,
         found=_found(request, runtime, asked, preview, found),
         folders=folder_choices(rows, None),
     )
@@ -188,6 +189,16 @@ def several_addresses(text: str) -> tuple[str, ...]:
     words = dict.fromkeys(word.strip(",;") for word in text.split())
     are = len(words) > 1 and all(_ADDRESS.fullmatch(word) for word in words)
     return tuple(words)[:MOST_AT_ONCE] if are else ()
+
+
+def _with_scheme(asked: str) -> str:
+    return asked if "://" in asked else f"https://{asked}"
+
+
+def _either(url: str) -> tuple[str, str]:
+    """The same address on either scheme: who typed none did not mean another page."""
+    rest = url.partition("://")[2]
+    return f"https://{rest}", f"http://{rest}"
 
 
 def _are_words(text: str) -> bool:

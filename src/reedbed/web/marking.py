@@ -69,6 +69,8 @@ async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> R
     selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
     read = fields.get("value") != "false"
     marked = await mark(runtime, caller.user_id, selection, read=read)
+    if not marked.count:  # an earlier act can still be taken back
+        return await _said(request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/"))
     if read:
         words = ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count)
     else:

@@ -110,6 +110,25 @@ async def test_a_locked_or_busy_site_says_what_to_do(reader: Client, site: FeedS
         assert way in said
 
 
+async def test_a_site_that_is_down_can_be_followed_all_the_same(reader: Client, site: FeedSite) -> None:
+    site.misbehave(status=503)
+    shown = (await reader.get("/add", params={"url": site.feed_url()}, headers=HTMX)).text
+    assert "Sure that it is a feed?" in shown and f'name="url" value="{site.feed_url()}"' in shown
+    followed = await reader.post("/feeds", data={"url": site.feed_url(), "next": "/add"})
+    assert followed.status_code == 303 and followed.headers["location"].startswith("/feed/")
+    plain = site.page("/plain", feeds=(), body="<p>Nothing to follow</p>")
+    page = (await reader.get("/add", params={"url": plain}, headers=HTMX)).text
+    assert "Sure that it is a feed?" not in page
+
+
+async def test_a_feed_itself_is_not_offered_as_a_page_to_save(reader: Client, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    bare = site.feed_url().removeprefix("http://")
+    assert "/saved-pages" not in (await reader.get("/add", params={"url": bare}, headers=HTMX)).text
+    page = site.page("/", feeds=("main",))
+    assert "/saved-pages" in (await reader.get("/add", params={"url": page}, headers=HTMX)).text
+
+
 async def test_only_an_address_can_be_saved_for_later(reader: Client) -> None:
     shown = (await reader.get("/add", params={"url": "javascript:alert(1)"})).text
     assert texts(shown) == ["This is not the address of a page or feed."]

@@ -5,15 +5,27 @@ import { announce } from "./announce.js";
 import { say, sayCount } from "./words.js";
 
 const KEPT_SHOWN = 30;
+const kept = document.getElementById("kept");
 
 async function register() {
   if (!("serviceWorker" in navigator) || !document.body.dataset.live) return;
+  const unseen = !navigator.serviceWorker.controller; // nobody kept this page when it was loaded
   await navigator.serviceWorker.register("/sw.js");
   const { active } = await navigator.serviceWorker.ready;
   const shell = [...document.querySelectorAll("link[rel=stylesheet], link[rel=icon], script[src]")].map(
     (element) => element.href || element.src,
   );
-  active.postMessage({ keep: [...shell, new URL(document.body.dataset.icons, location).href] });
+  active.postMessage({
+    keep: [...shell, new URL(document.body.dataset.icons, location).href],
+    pages: unseen ? pagesHere() : [],
+  });
+}
+
+/** What a reload without a network asks for: this page, and the list that stands in for its entries. */
+function pagesHere() {
+  const list = document.getElementById("app")?.dataset.viewUrl;
+  const here = location.href.replace(/#.*/, "");
+  return [...new Set([here, list ? new URL(list, location).href : here])];
 }
 
 async function sendWaiting() {
@@ -81,6 +93,7 @@ async function comeBack() {
   await showSign();
   announce(say("online"));
   await sendWaiting();
+  if (kept) location.reload(); // the page that was asked for
 }
 
 if (document.body.dataset.live) {
@@ -94,5 +107,4 @@ if (document.body.dataset.live) {
   // Without the worker the page only loses its offline reading.
   register().catch(() => {});
 }
-const kept = document.getElementById("kept");
 if (kept && "caches" in window) showKept(kept).catch(() => {});

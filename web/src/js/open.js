@@ -132,6 +132,19 @@ function linkNeighbours(row, nodes) {
     link.removeAttribute("aria-disabled");
     link.removeAttribute("role");
   }
+  nameNext(neighbour(row, 1), nodes.querySelector(".read-next"));
+}
+
+/** At the end of the text stands what comes after it. */
+function nameNext(row, place) {
+  if (!row || !place) return;
+  const title = linkOf(row).cloneNode(true);
+  title.querySelector(".said-unread")?.remove();
+  const link = place.querySelector("a");
+  link.href = title.href;
+  link.lang = linkOf(row).closest("[lang]").lang;
+  link.textContent = title.textContent;
+  place.hidden = false;
 }
 
 /** The open entry is read, the acts that need one are offered, and other modules may look at the text. */

@@ -75,7 +75,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 document.addEventListener("htmx:responseError", (event) => explain(new Refused(event.detail.xhr.status)));
-document.addEventListener("htmx:sendError", () => explain(new TypeError()));
+// What asks again by itself says nothing: without a network the page already has its sign.
+document.addEventListener("htmx:sendError", (event) => {
+  if (!event.detail.elt.matches('[hx-trigger*="every "]')) explain(new TypeError());
+});
 
 // After a refused form, the first wrong field takes the focus.
 document.querySelector("[aria-invalid=true]")?.focus();

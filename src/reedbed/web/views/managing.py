@@ -81,6 +81,8 @@ class AddPage:
     error: str = ""
     page_url: str = ""
     """The page itself can be saved for later."""
+    silent_url: str = ""
+    """Nobody answered well there, so that it may be a feed all the same."""
     found: FoundFeed | None = None
     folders: tuple[Choice, ...] = ()
     hits_url: str = ""
