@@ -102,10 +102,10 @@ async def test_another_process_hears_of_a_revoked_session_within_a_second(
 
 def test_what_was_read_before_a_revocation_is_not_remembered_after_it() -> None:
     cache = CallerCache()
-    age = cache.age
+    look = cache.look()
     cache.forget_user(1)
 
-    cache.remember("hash", caller(), age)
+    cache.remember("hash", caller(), look)
 
     assert cache.get("hash") is None
 
@@ -113,8 +113,8 @@ def test_what_was_read_before_a_revocation_is_not_remembered_after_it() -> None:
 def test_a_caller_is_forgotten_after_some_seconds_and_alone() -> None:
     now = 0.0
     cache = CallerCache(lambda: now)
-    cache.remember("one", caller(1), cache.age)
-    cache.remember("two", caller(2), cache.age)
+    cache.remember("one", caller(1), cache.look())
+    cache.remember("two", caller(2), cache.look())
 
     cache.forget_user(1)
     assert (cache.get("one"), cache.get("two")) == (None, caller(2))
@@ -123,10 +123,23 @@ def test_a_caller_is_forgotten_after_some_seconds_and_alone() -> None:
     assert cache.get("two") is None
 
 
+def test_a_slow_answer_of_the_database_makes_the_moment_no_longer() -> None:
+    now = 0.0
+    cache = CallerCache(lambda: now)
+    look = cache.look()
+    now = 0.5
+
+    cache.remember("one", caller(1), look)
+
+    assert cache.get("one") == caller(1)
+    now = KEPT_SECONDS
+    assert cache.get("one") is None
+
+
 def test_the_cache_is_bounded_and_loses_the_oldest_first() -> None:
     cache = CallerCache(lambda: 0.0)
     for number in range(MOST + 1):
-        cache.remember(str(number), caller(number), cache.age)
+        cache.remember(str(number), caller(number), cache.look())
 
     assert cache.get("0") is None
     assert cache.get(str(MOST)) == caller(MOST)

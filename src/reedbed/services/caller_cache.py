@@ -21,12 +21,23 @@ class _Known:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The moment before a caller is looked up, which may take a while."""
+
+    age: int
+    at: float
+
+
 class CallerCache:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: dict[str, _Known] = {}
-        self.age = 0
+        self._age = 0
         """Grows whenever something is forgotten: what was read before must not be remembered after."""
+
+    def look(self) -> Look:
+        return Look(self._age, self._clock())
 
     def get(self, token_hash: str) -> Caller | None:
         known = self._known.get(token_hash)
@@ -37,21 +48,21 @@ class CallerCache:
             return None
         return known.caller
 
-    def remember(self, token_hash: str, caller: Caller, age: int) -> None:
-        """`age` is the cache's age before the caller was looked up."""
-        if age != self.age:
+    def remember(self, token_hash: str, caller: Caller, look: Look) -> None:
+        """For a moment since the look: a slow answer of the database makes it no longer."""
+        if look.age != self._age:
             return
         if len(self._known) >= MOST:
             self._make_room()
-        self._known[token_hash] = _Known(caller, self._clock() + KEPT_SECONDS)
+        self._known[token_hash] = _Known(caller, look.at + KEPT_SECONDS)
 
     def forget_user(self, user_id: int) -> None:
-        self.age += 1
+        self._age += 1
         for token_hash in [key for key, known in self._known.items() if known.caller.user_id == user_id]:
             del self._known[token_hash]
 
     def forget_all(self) -> None:
-        self.age += 1
+        self._age += 1
         self._known.clear()
 
     def _make_room(self) -> None:

@@ -51,7 +51,7 @@ async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Cal
     caller = runtime.callers.get(hashed)
     if caller is not None:
         return caller
-    age = runtime.callers.age
+    look = runtime.callers.look()
     try:
         caller = await fever_login(runtime, api_key, ip=ip)
     except TooMany:
@@ -59,7 +59,7 @@ async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Cal
     if caller is None:
         await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
         return None
-    runtime.callers.remember(hashed, caller, age)
+    runtime.callers.remember(hashed, caller, look)
     return caller
 
 
@@ -70,10 +70,10 @@ async def by_login_token(runtime: Runtime, token: str) -> Caller | None:
     hashed = token_hash(f"reader {token}")
     caller = runtime.callers.get(hashed)
     if caller is None:
-        age = runtime.callers.age
+        look = runtime.callers.look()
         caller = await _look_up(runtime, int(token.partition("-")[0]), token)
         if caller is not None:
-            runtime.callers.remember(hashed, caller, age)
+            runtime.callers.remember(hashed, caller, look)
     return caller
 
 

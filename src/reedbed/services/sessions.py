@@ -51,11 +51,11 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
     hashed = token_hash(token)
     caller = runtime.callers.get(hashed)
     if caller is None:
-        age = runtime.callers.age
+        look = runtime.callers.look()
         caller = await _look_up(runtime, hashed, of_program=token.startswith(API_TOKEN_PREFIX))
         if caller is None:
             return None
-        runtime.callers.remember(hashed, caller, age)
+        runtime.callers.remember(hashed, caller, look)
     return replace(caller, by_cookie=True) if by_cookie else caller
 
 
