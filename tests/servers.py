@@ -31,8 +31,11 @@ START_SECONDS = 120
 STOP_SECONDS = 10
 PORTS = range(15_000, 32_000)
 """Above those of well-known services, below those that Linux and others give to sockets that ask for any."""
-_first = secrets.randbelow(len(PORTS))  # tests run in several processes, which must not meet
-_ports = cycle([*PORTS[_first:], *PORTS[:_first]])
+_process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_own = PORTS[_process::_processes]  # tests run in several processes, which must not meet
+_first = secrets.randbelow(len(_own))  # nor those of two runs
+_ports = cycle([*_own[_first:], *_own[:_first]])
 INITDB_OPTIONS = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
 # Durability is what a throw-away server does not need.
 POSTGRES_OPTIONS = {

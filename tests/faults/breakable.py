@@ -55,11 +55,15 @@ class Breakable:
 
     def _signal(self, number: signal.Signals, *, group: bool = True) -> None:
         assert self.process is not None
+        if self.process.poll() is not None:
+            return
         with suppress(ProcessLookupError):
             if not group:
                 self.process.send_signal(number)
                 return
-            for pid in [self.process.pid, *_children(self.process.pid)]:
+            # It bears no more children while it stands: one that came late would live on and answer.
+            os.kill(self.process.pid, signal.SIGSTOP)
+            for pid in [*_children(self.process.pid), self.process.pid]:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
 

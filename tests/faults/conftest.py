@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncpg
 import httpx
 import pytest
 
@@ -17,6 +18,7 @@ from tests import servers
 from tests.conftest import enter
 from tests.feedsite import FeedSite, serve_in_thread
 from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
+from tests.servers import run_apart
 
 from .breakable import Breakable, breakable_postgres, breakable_redis
 
@@ -49,7 +51,7 @@ class Fleet:
 
     def wait_until_well(self) -> None:
         for client in self.clients:
-            wait_for("ready again", lambda client=client: _is_ready(client), 20)
+            wait_for("ready again", lambda client=client: _is_ready(client))
 
     def titles(self, client: httpx.Client | None = None) -> set[str]:
         answer = (client or self.client).get("/api/v1/entries", params={"limit": 200})
@@ -67,9 +69,19 @@ class Fleet:
         answer.raise_for_status()
         return {folder["name"] for folder in answer.json()["items"]}
 
+    def remove_folders(self) -> None:
+        """A reader may have a thousand, which the people of a few tests would make on a quick machine."""
+        run_apart(_execute(self.postgres.url, "DELETE FROM folders"))
+
+
+@pytest.fixture
+def fleet(running_fleet: Fleet) -> Iterator[Fleet]:
+    yield running_fleet
+    running_fleet.remove_folders()
+
 
 @pytest.fixture(scope="session")
-def fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def running_fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     with ExitStack() as stack:
         postgres = enter(stack, breakable_postgres)
         redis = enter(stack, breakable_redis)
@@ -86,6 +98,12 @@ def fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathFactory) 
             each.wait_until_ready()
         clients = [stack.enter_context(signed_in(each.url)) for each in web]
         yield Fleet(postgres, redis, web, workers, clients, site, settings, cwd, stack)
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(statement)
+    await connection.close()
 
 
 def _is_ready(client: httpx.Client) -> bool:

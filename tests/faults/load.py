@@ -11,6 +11,9 @@ from itertools import count
 import httpx
 
 _numbers = count(1)
+READ_PAUSE = 0.02
+WRITE_PAUSE = 0.1
+"""Seconds; a reader may have a thousand folders, and a slow test must not come to its end for that."""
 
 
 @dataclass
@@ -33,7 +36,7 @@ class Told:
 
 
 @contextmanager
-def people(clients: list[httpx.Client], *, each: int = 1, pause: float = 0.02) -> Iterator[Told]:
+def people(clients: list[httpx.Client], *, each: int = 1) -> Iterator[Told]:
     """Within, people read the list and make folders through these clients' servers."""
     told, stop = Told(), threading.Event()
     threads = [
@@ -41,7 +44,7 @@ def people(clients: list[httpx.Client], *, each: int = 1, pause: float = 0.02) -
             target=_live, args=(str(client.base_url), dict(client.headers), told, stop, act, pause)
         )
         for client in clients
-        for act in (_read, _write)
+        for act, pause in ((_read, READ_PAUSE), (_write, WRITE_PAUSE))
         for _ in range(each)
     ]
     for thread in threads:

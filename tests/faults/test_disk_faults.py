@@ -78,7 +78,7 @@ def test_on_a_full_disk_reading_goes_on_and_writing_is_refused(
         signed_in(server.url) as client,
     ):
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
-        wait_for("the first entry", lambda: "Before" in _titles(client), 30)
+        wait_for("the first entry", lambda: "Before" in _titles(client))
         kept = _write_until_refused(client, 20)
         for number in range(EFFORT):
             disk.fill(server)
@@ -93,7 +93,7 @@ def test_on_a_full_disk_reading_goes_on_and_writing_is_refused(
             wait_for("a folder again", lambda: _make_folder(client, f"After {time.monotonic_ns()}"))
         assert kept <= _folders(client)
         client.post("/api/v1/subscriptions/refresh")
-        wait_for("the crawl goes on", lambda: f"In need {EFFORT - 1}" in _titles(client), 30)
+        wait_for("the crawl goes on", lambda: f"In need {EFFORT - 1}" in _titles(client))
         assert server.stop() == 0
 
 

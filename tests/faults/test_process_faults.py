@@ -3,6 +3,7 @@
 import threading
 import time
 
+import asyncpg
 import httpx
 import orjson
 
@@ -13,8 +14,9 @@ from tests.processes import Reedbed, reedbed, run_once, wait_for
 from .conftest import Fleet
 from .load import people
 
-TAKEN_OVER = 45
-"""Seconds after which the work of a dead worker is somebody else's: see `services/processes.py`."""
+TAKEN_OVER = 120
+"""Seconds after which the work of a dead worker is somebody else's, even where the machine is busy: see
+`services/processes.py`. Its lease ends after ten minutes."""
 
 
 def test_a_web_process_killed_under_load_has_kept_all_it_acknowledged(fleet: Fleet) -> None:
@@ -40,13 +42,16 @@ def test_a_worker_killed_in_the_middle_of_a_fetch_is_replaced_within_seconds(fle
     fleet.site.misbehave(feed=name, delay=25, times=1)
     fleet.follow(name)
     wait_for("the first request", lambda: f"/{name}.feed" in fleet.site.arrived)
-    victim = next(each for each in _processes(fleet) if each["feeds"])
-    running = next(each for each in fleet.workers if f":{each.process.pid}:" in victim["process"])
+    victim = _holder(fleet, name)
+    wait_for(
+        "its name", lambda: any(each["process"] == victim and each["feeds"] for each in _processes(fleet))
+    )
+    running = next(each for each in fleet.workers if f":{each.process.pid}:" in victim)
     place = fleet.workers.index(running)
     running.kill()
     try:
         wait_for("the other worker's fetch", lambda: f"Survives {name}" in fleet.titles(), TAKEN_OVER)
-        assert all(victim["process"] != each["process"] for each in _processes(fleet))
+        assert all(victim != each["process"] for each in _processes(fleet))
     finally:
         fleet.workers[place] = _start_worker(fleet)
 
@@ -70,6 +75,7 @@ def test_the_fleet_is_restarted_one_by_one_without_a_failed_request(fleet: Fleet
 
 
 def test_admin_workers_shows_who_does_what(fleet: Fleet) -> None:
+    wait_for("all four", lambda: len(_processes(fleet)) == 4)
     shown = run_once("admin", "workers", cwd=fleet.cwd, **fleet.settings)
     assert shown.returncode == 0
     lines = shown.stdout.splitlines()
@@ -129,6 +135,20 @@ def _replace_web(fleet: Fleet, old: Reedbed) -> Reedbed:
 
 def _start_worker(fleet: Fleet) -> Reedbed:
     return fleet.start("worker")
+
+
+def _holder(fleet: Fleet, name: str) -> str:
+    """Who has this feed in hand."""
+
+    async def ask() -> str:
+        connection = await asyncpg.connect(fleet.postgres.url)
+        holder = "SELECT lease_holder FROM feed_fetch_state JOIN feeds ON feeds.id = feed_id WHERE url = $1"
+        try:
+            return await connection.fetchval(holder, fleet.site.feed_url(name))
+        finally:
+            await connection.close()
+
+    return servers.run_apart(ask())
 
 
 def _processes(fleet: Fleet) -> list[dict]:

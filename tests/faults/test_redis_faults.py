@@ -13,7 +13,8 @@ from tests.processes import PATIENCE, wait_for
 from .conftest import Fleet
 from .load import people
 
-SOON = 4.0
+SOON = 10.0
+"""Seconds; Redis is given up after one, and this machine may be busy; who waits for it waits for ever."""
 
 WAYS = {
     "flushed": (lambda fleet: Redis.from_url(fleet.redis.url).flushall(), lambda fleet: None),
@@ -33,7 +34,7 @@ def test_without_redis_people_read_and_write_and_feeds_are_fetched(fleet: Fleet,
         try:
             fleet.site.publish(f"While {name}", feed=name)
             fleet.follow(name)
-            wait_for("the crawl goes on", lambda: f"While {name}" in fleet.titles(), 20)
+            wait_for("the crawl goes on", lambda: f"While {name}" in fleet.titles())
             assert fleet.client.get("/readyz").status_code == 200
             _assert_revoked_within_a_second(fleet)
         finally:
@@ -45,7 +46,7 @@ def test_without_redis_people_read_and_write_and_feeds_are_fetched(fleet: Fleet,
     assert told.slowest < SOON
     fleet.assert_all_alive()
     assert told.acknowledged <= fleet.folders()
-    wait_for("hints pass again", lambda: _is_heard_across(fleet), 20)
+    wait_for("hints pass again", lambda: _is_heard_across(fleet))
 
 
 def test_a_session_revoked_at_one_process_is_dead_at_the_other_within_a_second(fleet: Fleet) -> None:
@@ -59,7 +60,7 @@ def test_rate_limits_count_across_processes(fleet: Fleet) -> None:
     fleet.wait_until_well()
     with Redis.from_url(fleet.redis.url) as redis:
         # A process that just missed an answer of Redis counts for itself, for a moment.
-        wait_for("one bucket for both", lambda: _is_counted_together(fleet, redis), 20)
+        wait_for("one bucket for both", lambda: _is_counted_together(fleet, redis))
 
 
 def _is_counted_together(fleet: Fleet, redis: Redis) -> bool:

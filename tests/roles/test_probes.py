@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 
 from reedbed.roles.run import WORKER_NICENESS
-from tests.processes import reedbed, run_once
+from tests.processes import PATIENCE, reedbed, run_once
 
 
 def test_a_worker_answers_probes_and_counts_what_it_does(tmp_path: Path, free_port: int) -> None:
@@ -14,13 +14,13 @@ def test_a_worker_answers_probes_and_counts_what_it_does(tmp_path: Path, free_po
     with reedbed("worker", cwd=tmp_path, metrics_port=str(free_port)) as worker:
         worker.port = free_port
         worker.wait_until_ready()
-        metrics = httpx.get(f"{worker.url}/metrics").text
-        assert "# TYPE feed_fetch_total counter" in metrics and "job_queue_depth" in metrics
-        assert httpx.get(f"{worker.url}/healthz").json() == {"status": "ok"}
-        assert httpx.get(f"{worker.url}/api/v1/status").status_code == 404
-        assert (
-            httpx.get(f"{worker.url}/metrics", headers={"X-Forwarded-For": "203.0.113.9"}).status_code == 403
-        )
+        with httpx.Client(base_url=worker.url, timeout=PATIENCE) as watcher:
+            metrics = watcher.get("/metrics").text
+            assert "# TYPE feed_fetch_total counter" in metrics and "job_queue_depth" in metrics
+            assert watcher.get("/healthz").json() == {"status": "ok"}
+            assert watcher.get("/api/v1/status").status_code == 404
+            from_outside = watcher.get("/metrics", headers={"X-Forwarded-For": "203.0.113.9"})
+            assert from_outside.status_code == 403
         assert worker.stop() == 0
 
 

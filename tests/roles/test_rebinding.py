@@ -1,5 +1,6 @@
 """A name server that changes its mind, spoken to by a real process through the machine's own lookup."""
 
+import os
 import socket
 import struct
 import subprocess
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import httpx
 
+from tests import servers
 from tests.feedsite import FeedSite, serve_in_thread
 from tests.processes import COMMAND, Reedbed, environment, signed_in
 
-NAMESERVER = "127.0.99.53"
+NAMESERVER = f"127.{os.getpid() >> 8 & 127 | 128}.{os.getpid() & 255}.53"
+"""One's own, where these tests run twice on one machine."""
 OUTSIDE, INSIDE = "127.0.0.2", "127.0.0.1"
 A, CNAME, AAAA = 1, 5, 28
 TRIES = 6
@@ -74,14 +77,14 @@ class NameServer:
 
 
 def test_no_answer_of_a_name_server_leads_inside(tmp_path: Path, free_port: int) -> None:
+    port = servers.free_port()
     with (
-        serve_in_thread(FeedSite(host=OUTSIDE)) as outside,
-        serve_in_thread(FeedSite(host=INSIDE, port=int(outside.url.rpartition(":")[2]))) as inside,
+        serve_in_thread(FeedSite(host=OUTSIDE, port=port)) as outside,
+        serve_in_thread(FeedSite(host=INSIDE, port=port)) as inside,
         _name_server() as names,
         _process(tmp_path, free_port) as server,
         signed_in(server.url) as client,
     ):
-        port = outside.url.rpartition(":")[2]
         for site in (outside, inside):
             site.publish("Hello", key="a")
         reached = _preview(client, f"http://plain.rebind.test:{port}/main.feed")
@@ -115,9 +118,9 @@ def _name_server() -> Iterator[NameServer]:
 def _process(cwd: Path, port: int) -> Iterator[Reedbed]:
     """A process whose machine knows only our name server: it sees another /etc/resolv.conf."""
     known = cwd / "resolv.conf"
-    known.write_text(f"nameserver {NAMESERVER}\noptions timeout:1 attempts:1\n")
+    known.write_text(f"nameserver {NAMESERVER}\noptions timeout:20 attempts:1\n")
     script = f"mount --bind {known} /etc/resolv.conf && exec {COMMAND} serve --port {port}"
-    settings = environment(allow_networks=f"{OUTSIDE}/32", api_rate_burst="10000", fetch_timeout="5")
+    settings = environment(allow_networks=f"{OUTSIDE}/32", api_rate_burst="10000", fetch_timeout="30")
     with (cwd / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             ["unshare", "-m", "sh", "-c", script], cwd=cwd, env=settings, stderr=log, text=True

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -47,11 +46,10 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         before = site.count()
 
         site.publish("Just happened")
-        began = time.monotonic()
         news = {"hub.mode": "publish", "hub.url": site.feed_url()}
         assert httpx.post(hub, data=news, timeout=PATIENCE).json() == [202]
+        # A check by the schedule is an hour away.
         wait_for("the pushed entry", lambda: "Just happened" in _titles(client))
-        assert time.monotonic() - began < 10  # a check by the schedule is an hour away
         assert site.count() == before + 1  # the hub's own look
 
         process.kill()

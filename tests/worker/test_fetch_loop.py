@@ -143,7 +143,7 @@ async def test_a_refresh_tells_its_progress(many: int, site: FeedSite, crawl: Cr
         ids.append(await crawl.follow(site.feed_url(f"f{number}"), user_id=person))
     await crawl.check()
     stop = asyncio.Event()
-    working = asyncio.create_task(work(crawl.runtime, stop, grace=2))
+    working = asyncio.create_task(work(crawl.runtime, stop, grace=20))
 
     await request_refresh(crawl.runtime, ids, user_id=person)
 

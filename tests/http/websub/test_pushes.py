@@ -1,7 +1,6 @@
 """What a hub sends: believed only with a signature, read once, and no check of the feed."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -20,20 +19,18 @@ async def test_a_push_is_in_the_reader_at_once(site: FeedSite, hub: Hub, pushed:
     feed_id = await followed(site, hub, pushed)
     await pushed.check()
     stop = asyncio.Event()
-    working = asyncio.create_task(work(pushed.runtime, stop, grace=2))
+    working = asyncio.create_task(work(pushed.runtime, stop, grace=20))
     await until(lambda: bool(hub.subscribers))
 
     site.publish("Just happened")
-    began = time.monotonic()
     statuses = await hub.publish(site.feed_url())
-    while await pushed.titles(feed_id) != ["Old", "Just happened"]:  # noqa: ASYNC110  in a database
-        await asyncio.sleep(0.01)
-    took = time.monotonic() - began
+    async with asyncio.timeout(60):  # a check by the schedule is an hour away
+        while await pushed.titles(feed_id) != ["Old", "Just happened"]:  # noqa: ASYNC110  in a database
+            await asyncio.sleep(0.01)
 
     stop.set()
     await working
     assert statuses == [202]
-    assert took < 10  # a check by the schedule is an hour away
     assert hub.answers == [(200, "echoed")]
     assert len(pushed.heard("new_entry")) == 2
     assert await pushed.column("SELECT unread FROM subscriptions") == [2]
