@@ -30,7 +30,8 @@ from redis import Redis
 from reedbed.store.migrations import migrate
 from tests import servers
 from tests.effort import EFFORT
-from tests.feedsite import FeedSite, serve_in_thread
+from tests.feedsite import FeedSite
+from tests.serving import in_thread
 
 if TYPE_CHECKING:
     from tests.crawling import Crawl
@@ -152,7 +153,7 @@ async def site() -> AsyncIterator[FeedSite]:
 
 @pytest.fixture
 def threaded_site() -> Iterator[FeedSite]:
-    with serve_in_thread() as site:
+    with in_thread(FeedSite()) as site:
         yield site
 
 

@@ -22,6 +22,7 @@ from typing import Self
 from aiohttp import web
 
 from tests.feedtext import CONTENT_TYPES, Channel, Entry, Format, render
+from tests.serving import close
 
 FORMS: tuple[Format, ...] = ("rss", "atom", "json")
 # The load's own time; entries lie before it, so that none is in the future.
@@ -64,7 +65,7 @@ class FeedLoad:
 
     async def __aexit__(self, *_: object) -> None:
         if self._runner:
-            await self._runner.cleanup()
+            await close(self._runner)
 
     @property
     def url(self) -> str:

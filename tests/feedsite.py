@@ -7,16 +7,14 @@
         assert site.count() == 2
 
 A feed exists from the first mention of its name and answers conditional requests. `feed=` chooses one,
-`site.feed("news", form="atom")` its format. `serve_in_thread()` runs a site for tests without a loop.
+`site.feed("news", form="atom")` its format. `serving.in_thread(FeedSite())` is for tests without a loop.
 `tests/feedload.py` serves very many feeds, as a process of its own.
 """
 
 import asyncio
 import hashlib
-import threading
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -26,6 +24,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from tests.feedtext import CONTENT_TYPES, Channel, Entry, Format, render
+from tests.serving import close
 
 HTML = "text/html; charset=utf-8"
 
@@ -106,7 +105,7 @@ class FeedSite:
 
     async def __aexit__(self, *_: object) -> None:
         if self._runner:
-            await self._runner.cleanup()
+            await close(self._runner)
 
     @property
     def url(self) -> str:
@@ -310,20 +309,3 @@ def _response(
     status: int, body: bytes, content_type: str, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     return web.Response(status=status, body=body, headers={"Content-Type": content_type, **(headers or {})})
-
-
-@contextmanager
-def serve_in_thread(site: FeedSite | None = None) -> Iterator[FeedSite]:
-    """Run a site in a loop of its own; `publish` and the rest may be called from here all the while."""
-    site = site or FeedSite()
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="feed site", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(site.__aenter__(), loop).result(10)
-        yield site
-    finally:
-        asyncio.run_coroutine_threadsafe(site.__aexit__(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

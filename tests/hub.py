@@ -19,6 +19,8 @@ from typing import Self
 from aiohttp import ClientSession, ClientTimeout, web
 from multidict import MultiMapping
 
+from tests.serving import close
+
 PATIENCE = ClientTimeout(total=60)
 
 
@@ -58,7 +60,7 @@ class Hub:
     async def __aexit__(self, *_: object) -> None:
         await self.settle()
         await self._session.close()
-        await self._runner.cleanup()
+        await close(self._runner)
 
     @property
     def url(self) -> str:

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.serving import close
+
 TOKEN = "let-me-in"
 WALLABAG = {
     "client_id": "1_abc",
@@ -44,7 +46,7 @@ class LinkKeepers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
+        await close(self._runner)
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{name}"

@@ -7,10 +7,8 @@ answers with a summary, a digest, an analysis or an answer to what it was given.
 import asyncio
 import json
 import re
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,6 +16,7 @@ from aiohttp import web
 
 from reedbed.ai.openai import OpenAiModel
 from reedbed.domain.framing import SCORES
+from tests.serving import close
 
 Question = dict[str, Any]
 
@@ -91,7 +90,7 @@ class ModelServer:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._runner is not None
-        await self._runner.cleanup()
+        await close(self._runner)
 
     async def _answer(self, request: web.Request) -> web.Response:
         question = await request.json()
@@ -134,19 +133,3 @@ def _body(reply: Reply) -> bytes:
     if reply.usage is not None:
         said["usage"] = {"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1]}
     return json.dumps(said).encode()
-
-
-@contextmanager
-def serve_model_in_thread() -> Iterator[ModelServer]:
-    """For tests without a loop, with real processes."""
-    server, loop = ModelServer(), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="model", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

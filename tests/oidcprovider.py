@@ -8,14 +8,11 @@
 It speaks Facebook's dialect as well: `/v1/dialog/oauth`, `/v1/oauth/access_token`, `/v1/me`.
 """
 
-import asyncio
 import hashlib
 import secrets
-import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -27,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from jwt.algorithms import RSAAlgorithm
 
 from reedbed.domain.identities import Provider, SigningKey
+from tests.serving import close
 
 CLIENT = "reedbed"
 SECRET = "s3cret/with+signs"
@@ -68,7 +66,7 @@ class OidcProvider:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
+        await close(self._runner)
 
     def rotate(self) -> None:
         """New keys from now on."""
@@ -168,19 +166,3 @@ def _basic(request: web.Request) -> dict[str, str]:
         return {}
     name, _, secret = b64decode(sent).decode().partition(":")
     return {"client_id": unquote(name), "client_secret": unquote(secret)}
-
-
-@contextmanager
-def in_thread() -> Iterator[OidcProvider]:
-    """A provider in a loop of its own, for tests with real processes."""
-    provider, loop = OidcProvider(), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="provider", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(provider.__aenter__(), loop).result(10)
-        yield provider
-    finally:
-        asyncio.run_coroutine_threadsafe(provider.__aexit__(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

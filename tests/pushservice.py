@@ -1,10 +1,6 @@
 """A push service on loopback with one browser behind it, which can read what is sealed for it."""
 
-import asyncio
 import base64
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -15,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from tests.serving import close
 
 CURVE = ec.SECP256R1()
 
@@ -38,7 +36,7 @@ class PushService:
 
     async def __aexit__(self, *_: object) -> None:
         if self._runner:
-            await self._runner.cleanup()
+            await close(self._runner)
 
     @property
     def origin(self) -> str:
@@ -97,19 +95,3 @@ def decoded(text: str) -> bytes:
 
 def _derived(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
     return HKDF(algorithm=hashes.SHA256(), length=length, salt=salt, info=info).derive(secret)
-
-
-@contextmanager
-def push_service_in_thread() -> Iterator[PushService]:
-    """In a loop of its own, for walks with real processes."""
-    service, loop = PushService(), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="push service", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(service.__aenter__(), loop).result(10)
-        yield service
-    finally:
-        asyncio.run_coroutine_threadsafe(service.__aexit__(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

@@ -26,8 +26,9 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from reedbed.http.cookies import SESSION_COOKIE
 from tests import servers
 from tests.e2e.library import FEEDS, write_library
-from tests.feedsite import FeedSite, serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import OWNER, Reedbed, reedbed, signed_in, wait_for
+from tests.serving import in_thread
 
 ARTEFACTS = Path(__file__).parents[2] / "artifacts"
 
@@ -89,7 +90,7 @@ Walk = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[FeedSite]:
-    with serve_in_thread() as site:
+    with in_thread(FeedSite()) as site:
         write_library(site)
         yield site
 

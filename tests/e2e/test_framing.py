@@ -8,9 +8,10 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import MANY, Visit, Way, both, keep_picture, violations
 from tests.feedsite import FeedSite
-from tests.modelserver import ModelServer, Question, Reply, framing, serve_model_in_thread
+from tests.modelserver import ModelServer, Question, Reply, framing
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
 from tests.services.writing import STORY
+from tests.serving import in_thread
 
 LOUD, CALM = "SHOCK: bridge SHUT!", "Herons counted"
 QUOTE = "close the swing bridge to cars"
@@ -18,7 +19,7 @@ QUOTE = "close the swing bridge to cars"
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    with serve_model_in_thread() as model:
+    with in_thread(ModelServer()) as model:
         model.behave = _read
         yield model
 

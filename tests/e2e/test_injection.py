@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.parse.text import text_of_html
 from tests.e2e.conftest import PATIENCE
-from tests.feedsite import FeedSite, serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import OWNER, Reedbed, signed_in, wait_for
+from tests.serving import in_thread
 from tests.unit.clean.vectors import VECTORS
 
 PER_FEED = 15
@@ -159,7 +160,7 @@ def _title(ways: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def hostile_site() -> Iterator[FeedSite]:
-    with serve_in_thread() as site:
+    with in_thread(FeedSite()) as site:
         for number, ways in enumerate(articles()):
             name = f"hostile{number // PER_FEED}"
             site.feed(name, title=f"{ways[0][:60]} feed")

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DESK, PHONE, Visit, Way, until
-from tests.feedsite import serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
+from tests.serving import in_thread
 
 ENTRIES = 800
 IN_PAGE = 400
@@ -16,7 +17,7 @@ IN_PAGE = 400
 
 @pytest.fixture(scope="module")
 def long_list(server: Reedbed) -> Iterator[Reedbed]:
-    with serve_in_thread() as site, signed_in(server.url) as client:
+    with in_thread(FeedSite()) as site, signed_in(server.url) as client:
         for number in range(ENTRIES):
             feed = "older" if number < ENTRIES // 2 else "newer"
             site.publish(f"Entry {number} of many", key=str(number), feed=feed)

@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import DESK, Visit, Walk, Way, both, keep_picture, log_in, until, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
-from tests.pushservice import PushService, push_service_in_thread
+from tests.pushservice import PushService
+from tests.serving import in_thread
 
 
 @both
@@ -82,7 +83,7 @@ def test_the_page_can_be_installed(walk: Walk) -> None:
 
 @pytest.fixture
 def push_service() -> Iterator[PushService]:
-    with push_service_in_thread() as service:
+    with in_thread(PushService()) as service:
         yield service
 
 

@@ -7,14 +7,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import MANY, Visit, Way, every_way, keep_picture, violations
-from tests.oidcprovider import CLIENT, SECRET, OidcProvider, in_thread
+from tests.oidcprovider import CLIENT, SECRET, OidcProvider
 from tests.processes import OWNER, Reedbed, reedbed
 from tests.servers import free_port
+from tests.serving import in_thread
 
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[OidcProvider]:
-    with in_thread() as provider:
+    with in_thread(OidcProvider()) as provider:
         provider.claims["email"] = OWNER["REEDBED_OWNER_EMAIL"]
         yield provider
 

@@ -16,9 +16,10 @@ import pytest
 
 from tests import servers
 from tests.conftest import enter
-from tests.feedsite import FeedSite, serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
 from tests.servers import run_apart
+from tests.serving import in_thread
 
 from .breakable import Breakable, breakable_postgres, breakable_redis
 
@@ -85,7 +86,7 @@ def running_fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathF
     with ExitStack() as stack:
         postgres = enter(stack, breakable_postgres)
         redis = enter(stack, breakable_redis)
-        site = stack.enter_context(serve_in_thread())
+        site = stack.enter_context(in_thread(FeedSite()))
         cwd = tmp_path_factory.mktemp("fleet")
         settings = {"database_url": postgres.url, "redis_url": redis.url, **PATIENT}
         assert run_once("admin", "db", "migrate", cwd=cwd, **settings).returncode == 0

@@ -10,9 +10,10 @@ import feedparser
 import httpx
 
 from tests.feedsite import FeedSite
-from tests.modelserver import ModelServer, serve_model_in_thread
+from tests.modelserver import ModelServer
 from tests.newsroom import LONG
 from tests.processes import reedbed, run_once, wait_for
+from tests.serving import in_thread
 
 
 def test_the_whole_walk_with_two_workers(
@@ -61,7 +62,7 @@ def running(
     home: Path, port: int, database_url: str, redis_url: str
 ) -> Iterator[tuple[str, Any, ModelServer]]:
     with ExitStack() as stack:
-        model = stack.enter_context(serve_model_in_thread())
+        model = stack.enter_context(in_thread(ModelServer()))
         parts = {
             "database_url": database_url,
             "redis_url": redis_url,

@@ -12,8 +12,9 @@ from pathlib import Path
 import httpx
 
 from tests import servers
-from tests.feedsite import FeedSite, serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import COMMAND, Reedbed, environment, signed_in
+from tests.serving import in_thread
 
 NAMESERVER = f"127.{os.getpid() >> 8 & 127 | 128}.{os.getpid() & 255}.53"
 """One's own, where these tests run twice on one machine."""
@@ -79,8 +80,8 @@ class NameServer:
 def test_no_answer_of_a_name_server_leads_inside(tmp_path: Path, free_port: int) -> None:
     port = servers.free_port()
     with (
-        serve_in_thread(FeedSite(host=OUTSIDE, port=port)) as outside,
-        serve_in_thread(FeedSite(host=INSIDE, port=port)) as inside,
+        in_thread(FeedSite(host=OUTSIDE, port=port)) as outside,
+        in_thread(FeedSite(host=INSIDE, port=port)) as inside,
         _name_server() as names,
         _process(tmp_path, free_port) as server,
         signed_in(server.url) as client,
