@@ -44,6 +44,41 @@ def test_a_phone_goes_from_the_views_to_a_list_and_an_article_and_back(walk: Wal
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_on_a_phone_one_step_leads_back_to_the_list_however_far_one_read(walk: Walk) -> None:
+    page = walk("/all", PHONE)
+    page.locator(".row h3 a").first.click()
+    forward = page.locator("#article .bar.only-phone [data-act=next]")
+    for place in (1, 2):
+        title = page.locator(".row h3 a").nth(place).evaluate("link => link.lastChild.textContent")
+        expect(forward).to_have_attribute("href", re.compile("/all/entry/"))
+        expect(forward).not_to_have_attribute("aria-disabled", "true")
+        forward.click()
+        expect(page.locator("#article h1")).to_have_text(title)
+    page.locator("#article [data-act=list]").click()
+    expect(page).to_have_url(re.compile("/all$"))
+    expect(page.locator("#list")).to_be_visible()
+    page.go_forward()
+    expect(page.locator("#article h1")).to_be_visible()
+    page.reload()
+    page.locator("#article [data-act=list]").click()
+    expect(page).to_have_url(re.compile("/all$"))
+
+
+def test_escape_gives_the_magazine_its_width_again(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator("#list-bar summary[aria-label='Density and order']").click()
+    page.locator("#list-bar input[value=magazine]").check(force=True)
+    page.keyboard.press("Escape")
+    wide = _width(page)
+    for _ in range(2):
+        page.keyboard.press("j")
+        expect(page.locator("#article h1")).to_be_visible()
+    assert _width(page) < wide
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("/all$"))
+    assert _width(page) == wide
+
+
 def test_an_entry_opens_in_a_new_tab_and_alone(walk: Walk) -> None:
     page = walk("/all", DESK)
     link = page.locator(".row h3 a", has_text="A second look")

@@ -94,7 +94,8 @@ function leave() {
   const app = document.getElementById("app");
   if (app?.dataset.view === "nav") return history.back();
   if (currentRow()) focusRow(currentRow());
-  if (app?.dataset.view === "article" && matchMedia("(width < 45rem)").matches) click("[data-act=list]");
+  const covered = matchMedia("(width < 45rem)").matches || "wideList" in (app?.dataset ?? {});
+  if (app?.dataset.view === "article" && covered) click("#article [data-act=list]");
 }
 
 function click(selector) {

@@ -69,9 +69,14 @@ function showLevel() {
   else title?.removeAttribute("aria-level");
 }
 
+/** How many steps back the list is; NaN where the way did not begin there. */
+function stepsFromList() {
+  return location.pathname === app.dataset.viewUrl ? 0 : (history.state?.steps ?? NaN);
+}
+
 async function openAddress(url, { push, id }) {
   asked = url;
-  if (push && url !== location.href) history.pushState({ entry: id }, "", url);
+  if (push && url !== location.href) history.pushState({ entry: id, steps: stepsFromList() + 1 }, "", url);
   const slow = setTimeout(() => article.setAttribute("aria-busy", "true"), 300);
   try {
     const nodes = await nodesOf(url);
@@ -126,11 +131,11 @@ function put(nodes) {
 function linkNeighbours(row, nodes) {
   for (const [name, by] of [["previous", -1], ["next", 1]]) {
     const beside = neighbour(row, by);
-    const link = beside && nodes.querySelector(`#article-bar [data-act=${name}]`);
-    if (!link) continue;
-    link.href = linkOf(beside).href;
-    link.removeAttribute("aria-disabled");
-    link.removeAttribute("role");
+    for (const link of beside ? nodes.querySelectorAll(`.bar [data-act=${name}]`) : []) {
+      link.href = linkOf(beside).href;
+      link.removeAttribute("aria-disabled");
+      link.removeAttribute("role");
+    }
   }
   nameNext(neighbour(row, 1), nodes.querySelector(".read-next"));
 }
@@ -162,6 +167,7 @@ function closeArticle() {
   asked = "";
   setCurrent(null);
   emptyArticle();
+  focusedRow()?.scrollIntoView({ block: "nearest" }); // a wide list lays its rows out anew
 }
 
 function emptyArticle() {
@@ -186,8 +192,8 @@ const ACTS = {
   next: () => step(1),
   previous: () => step(-1),
   list: () =>
-    history.state?.entry
-      ? history.back()
+    stepsFromList()
+      ? history.go(-stepsFromList())
       : (history.pushState(null, "", app.dataset.viewUrl + location.search), closeArticle()),
   nav: () => (history.pushState(null, "", "?pane=nav"), showPane("nav")),
 };
