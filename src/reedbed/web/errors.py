@@ -15,8 +15,8 @@ from reedbed.web.pages import is_htmx, own_address, page, see_other
 from reedbed.web.speech import speak, translate
 from reedbed.web.views.doors import ErrorPage
 
-FORM_PAGES = {"/settings/app-passwords": "/settings/devices"}
-"""Forms whose answer stands elsewhere than right above them."""
+FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
+"""Forms that stand elsewhere than right above the address they are sent to."""
 ICONS = {404: "search", 429: "later", 503: "later"}
 
 
@@ -82,7 +82,9 @@ async def _to_the_door(request: Request) -> Response:
 
 
 def _login_address(request: Request) -> str:
-    if request.method != "GET" or request.url.path == "/":
+    path = request.url.path if request.method == "GET" else page_above(request)
+    if path == "/":
         return "/login"
-    wanted = own_address(f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path)
+    query = request.url.query if request.method == "GET" else ""
+    wanted = own_address(f"{path}?{query}" if query else path)
     return f"/login?next={quote(wanted, safe='')}"

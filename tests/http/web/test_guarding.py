@@ -56,6 +56,20 @@ async def test_a_form_with_its_own_token_is_taken(reader: Client, by_cookie: Sig
 
 
 @pytest.mark.usefixtures("reader")
+async def test_who_was_logged_out_while_filling_a_form_comes_back_to_it(client: Client) -> None:
+    forms = {
+        "/settings/webhooks": "/settings/webhooks",
+        "/feeds/7/pause": "/feeds",
+        "/settings/app-passwords": "/settings/devices",
+        "/opml": "/add",
+    }
+    for path, page in forms.items():
+        answer = await client.post(path, data={"name": "typed"}, headers=OWN_PAGE)
+        assert answer.headers["location"] == f"/login?next={page.replace('/', '%2F')}"
+    assert (await client.post("/mark-read", headers=OWN_PAGE)).headers["location"] == "/login"
+
+
+@pytest.mark.usefixtures("reader")
 async def test_a_stranger_is_led_to_the_login_and_back(client: Client) -> None:
     for path in SHOWN:
         if path in OPEN or path.startswith(WITHOUT_LOGIN) or path == "/":
