@@ -90,6 +90,18 @@ def test_an_entry_opens_in_a_new_tab_and_alone(walk: Walk) -> None:
     expect(page.locator("#article h1")).to_have_text("A second look at the canal")
 
 
+def test_the_bars_of_a_tablet_stand_on_one_line(walk: Walk) -> None:
+    page = walk("/all", DESK, viewport={"width": 768, "height": 1024}, has_touch=True, is_mobile=True)
+    page.locator(".row h3 a", has_text="Herons return").click()
+    expect(page.locator("#article h1")).to_have_text("Herons return to the canal")
+    bars = page.locator("#article-bar, #list-bar")
+    assert len(set(bars.evaluate_all("all => all.map(bar => bar.offsetHeight)"))) == 1
+    assert page.locator("#article-bar").evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+    page.locator("#article-bar summary[aria-label=More]").click()
+    expect(page.get_by_role("link", name="Open the original")).to_be_visible()
+    assert violations(page) == []
+
+
 def test_panes_keep_the_width_they_were_given(walk: Walk) -> None:
     page = walk("/all", DESK)
     before = _width(page)
