@@ -16,6 +16,8 @@ def test_feeds_are_filtered_changed_and_say_so(walk: Walk, way: Way) -> None:
     expect(page.locator(".feedline")).to_have_count(1)
     keep_picture(page, "feeds", way)
     page.locator(".feedline summary").click()
+    menu, width = page.locator(".feedline .menu-panel").bounding_box(), page.evaluate("innerWidth")
+    assert menu and 0 <= menu["x"] < menu["x"] + menu["width"] <= width
     page.get_by_role("link", name="Change").click()
     form = page.locator(".feed-form")
     form.locator("input[name=name]").fill("")

@@ -171,7 +171,12 @@ def _word(action: Action) -> str:
 
 def _said(one: Condition) -> str:
     names = {choice.value: choice.name for choice in (*_fields(), *_operators())}
-    return f"{names[one.field]} {names[operator_word(one)]} “{one.value}”"
+    return translate(
+        "%(field)s %(operator)s “%(value)s”",
+        field=names[one.field],
+        operator=names[operator_word(one)],
+        value=one.value,
+    )
 
 
 def _done(action: Action) -> str:
