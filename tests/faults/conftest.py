@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import httpx
@@ -39,8 +40,21 @@ class Fleet:
     running: ExitStack
 
     def start(self, role: str, port: int | None = None) -> Reedbed:
-        """One more process, which ends with the fleet."""
-        return self.running.enter_context(reedbed(role, port=port, cwd=self.cwd, **self.settings))
+        """One more process, which ends with the fleet, and is at work."""
+        started = self.running.enter_context(reedbed(role, port=port, cwd=self.cwd, **self.settings))
+        self.wait_until_at_work(started)
+        return started
+
+    def wait_until_at_work(self, *processes: Reedbed) -> None:
+        """Who still starts when a server is lost cannot start, and ends."""
+        known = "SELECT count(*) FROM processes WHERE name LIKE $1"
+        for each in processes:
+            mine = f"%:{each.process.pid}:%"
+            wait_for("a sign of life", lambda mine=mine: self.value(known, mine), 120)
+
+    def value(self, statement: str, *values: str) -> Any:
+        """What the database says."""
+        return run_apart(_value(self.postgres.url, statement, *values))
 
     @property
     def client(self) -> httpx.Client:
@@ -72,7 +86,7 @@ class Fleet:
 
     def remove_folders(self) -> None:
         """A reader may have a thousand, which the people of a few tests would make on a quick machine."""
-        run_apart(_execute(self.postgres.url, "DELETE FROM folders"))
+        self.value("DELETE FROM folders")
 
 
 @pytest.fixture
@@ -98,13 +112,17 @@ def running_fleet(running_servers: ExitStack, tmp_path_factory: pytest.TempPathF
         for each in web:
             each.wait_until_ready()
         clients = [stack.enter_context(signed_in(each.url)) for each in web]
-        yield Fleet(postgres, redis, web, workers, clients, site, settings, cwd, stack)
+        fleet = Fleet(postgres, redis, web, workers, clients, site, settings, cwd, stack)
+        fleet.wait_until_at_work(*web, *workers)
+        yield fleet
 
 
-async def _execute(url: str, statement: str) -> None:
+async def _value(url: str, statement: str, *values: str) -> Any:
     connection = await asyncpg.connect(url)
-    await connection.execute(statement)
-    await connection.close()
+    try:
+        return await connection.fetchval(statement, *values)
+    finally:
+        await connection.close()
 
 
 def _is_ready(client: httpx.Client) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.postgresql import PostgresqlDatabase, open_postgresql
-from reedbed.store.postgresql_pulse import LONGEST_WAIT_SECONDS
+from reedbed.store.postgresql_pulse import LONGEST_WAIT_SECONDS, Pulse
 from reedbed.store.statements import Statement
 from tests.effort import EFFORT
 from tests.processes import wait_for
@@ -85,6 +85,25 @@ async def test_who_waits_for_a_connection_hears_of_the_silence_too(fleet: Fleet)
         fleet.postgres.thaw()
         await db.close()
     assert [type(answer) for answer in answers] == [Unavailable] * 5
+
+
+async def test_a_silence_is_noticed_also_where_it_falls_into_the_first_beat(fleet: Fleet) -> None:
+    async def connect_and_freeze() -> asyncpg.Connection:
+        connection = await asyncpg.connect(fleet.postgres.url, timeout=60)
+        fleet.postgres.freeze()
+        return connection
+
+    fleet.wait_until_well()
+    pulse = Pulse(connect_and_freeze)
+    try:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with pulse.patience():
+                await asyncio.Event().wait()
+        assert time.monotonic() - started < LONGEST_WAIT_SECONDS - 5
+    finally:
+        fleet.postgres.thaw()
+        await pulse.stop()
 
 
 async def _ask(db: PostgresqlDatabase) -> None:

@@ -3,7 +3,6 @@
 import threading
 import time
 
-import asyncpg
 import httpx
 import orjson
 
@@ -139,16 +138,8 @@ def _start_worker(fleet: Fleet) -> Reedbed:
 
 def _holder(fleet: Fleet, name: str) -> str:
     """Who has this feed in hand."""
-
-    async def ask() -> str:
-        connection = await asyncpg.connect(fleet.postgres.url)
-        holder = "SELECT lease_holder FROM feed_fetch_state JOIN feeds ON feeds.id = feed_id WHERE url = $1"
-        try:
-            return await connection.fetchval(holder, fleet.site.feed_url(name))
-        finally:
-            await connection.close()
-
-    return servers.run_apart(ask())
+    held = "SELECT lease_holder FROM feed_fetch_state JOIN feeds ON feeds.id = feed_id WHERE url = $1"
+    return fleet.value(held, fleet.site.feed_url(name))
 
 
 def _processes(fleet: Fleet) -> list[dict]:

@@ -59,7 +59,8 @@ class Pulse:
     async def _watch(self) -> None:
         # In time: a server that takes no new connections may still answer on the old ones.
         with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            await self._beat()
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._beat()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self.silent or self._something_waits():
