@@ -41,10 +41,10 @@ def test_a_highlight_is_painted_noted_and_survives_a_failed_full_article(walk: W
     )
     page.keyboard.press("h")
     expect(page.locator("#article [data-highlight]")).to_have_text("reeds stand in")
-    assert page.evaluate("CSS.highlights.get('kept').size") == 1
+    until(page, "CSS.highlights.get('kept')?.size === 1")
     page.reload()
     until(page, "CSS.highlights.get('kept')?.size === 1")
-    assert page.locator("#prose pre").get_attribute("tabindex") == "0", "code that scrolls is reachable"
+    expect(page.locator("#prose pre")).to_have_attribute("tabindex", "0")  # code that scrolls is reachable
     page.keyboard.press("f")
     expect(page.locator("#article .prose, #article .banner").first).to_be_visible()
     until(page, "CSS.highlights.get('kept')?.size === 1")

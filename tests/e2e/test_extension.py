@@ -61,7 +61,16 @@ def chrome(
 def home(chrome: BrowserContext) -> str:
     """The address of the extension's own pages."""
     worker = chrome.service_workers[0] if chrome.service_workers else chrome.wait_for_event("serviceworker")
-    return worker.url.removesuffix("/background.js")
+    home = worker.url.removesuffix("/background.js")
+    # It opens its options by itself, in whatever tab is still empty: that must not be one of ours.
+    wait_for(
+        "its options", lambda: chrome.pages[0].wait_for_timeout(50) or _shows(chrome, f"{home}/options.html")
+    )
+    return home
+
+
+def _shows(chrome: BrowserContext, address: str) -> bool:
+    return any(page.url == address for page in chrome.pages)
 
 
 def test_it_connects_follows_a_page_and_says_what_went_wrong(
@@ -97,7 +106,7 @@ def test_a_front_page_is_replaced_by_its_calm_items(
     popup.get_by_label("Always, when I open its front page").check()
     expect(popup.get_by_role("status")).to_have_text("From the next visit on.")
     page = chrome.new_page()
-    page.goto(f"{threaded_site.url}/")
+    page.goto(f"{threaded_site.url}/", wait_until="commit")  # its place is taken while it loads
     page.wait_for_url(f"{home}/portal.html*")
     expect(page.get_by_role("listitem")).to_have_count(1)
     expect(page.get_by_role("heading", level=2)).not_to_be_empty()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import MANY, Visit, Way, both, keep_picture, violations
+from tests.e2e.conftest import MANY, Visit, Way, both, keep_picture, until, violations
 from tests.feedsite import FeedSite
 from tests.modelserver import ModelServer, Question, Reply, framing
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
@@ -58,7 +58,7 @@ def test_a_feed_is_switched_on_and_its_wording_seen_through(
     page.locator(".row h3 a", has_text=LOUD).click()
     page.locator("#framing > summary").click()
     expect(page.locator("#framing .said q")).to_have_text([QUOTE] * 5)
-    assert page.evaluate("CSS.highlights.get('evidence').size") == 5
+    until(page, "CSS.highlights.get('evidence')?.size === 5")
     assert violations(page) == []
     page.get_by_role("link", name="Neutral").click()
     expect(page.locator("h1", has_text="Bridge to close")).to_be_visible()
@@ -69,7 +69,8 @@ def test_a_feed_is_switched_on_and_its_wording_seen_through(
     page.goto(f"{reader.url}/settings/framing")
     assert violations(page) == []
     page.select_option("#loud_entries", "hide")
-    page.click("main button[data-kind=primary]")
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.click("main button[data-kind=primary]")
     page.goto(f"{reader.url}/all")
     expect(page.locator(".row")).to_have_count(1)
     page.get_by_role("link", name="Show", exact=True).click()

@@ -120,10 +120,7 @@ def _deliver(page: Page, server: Reedbed, note: dict[str, str]) -> None:
         lambda event: found.extend(one["registrationId"] for one in event["registrations"]),
     )
     session.send("ServiceWorker.enable")
-    for _ in range(100):
-        if found:
-            break
-        page.wait_for_timeout(50)
+    wait_for("the worker's name", lambda: page.wait_for_timeout(50) or found)
     message = {"origin": server.url, "registrationId": found[0], "data": json.dumps(note)}
     session.send("ServiceWorker.deliverPushMessage", message)
 

@@ -122,11 +122,18 @@ def test_without_scripts_reading_and_marking_work(walk: Walk) -> None:
     page = walk("/all", DESK, java_script_enabled=False)
     page.get_by_role("link", name="The third morning").click()
     expect(page.locator(".prose")).to_contain_text("The reeds stand")
-    page.locator("#article form[data-mark='later'] button:visible").first.click()
+    _keep_for_later(page)
     page.goto(page.url.partition("/all")[0] + "/later")
     expect(page.locator(".row", has_text="The third morning")).to_have_count(1)
     page.get_by_role("link", name="The third morning").click()
-    page.locator("#article form[data-mark='later'] button:visible").first.click()
+    _keep_for_later(page)
+
+
+def _keep_for_later(page: Page) -> None:
+    """Or no longer."""
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.locator("#article form[data-mark='later'] button:visible").first.click()
+    page.wait_for_load_state()
 
 
 def _width(page: Page) -> float:

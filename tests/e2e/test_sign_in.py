@@ -50,6 +50,7 @@ def test_the_button_links_once_and_logs_in_ever_after(visit: Visit, linked_serve
     page.wait_for_url("**/end?*")
     page.goto(f"{linked_server.url}/login")
     page.get_by_role("link", name="Continue with Reed ID").click()
+    page.wait_for_url("**/unread")
     page.goto(f"{linked_server.url}/settings/account")
     expect(page.get_by_role("button", name="Unlink")).to_be_visible()
     page.get_by_role("button", name="Unlink").click()

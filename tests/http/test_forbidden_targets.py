@@ -59,7 +59,7 @@ async def outside() -> AsyncIterator[FeedSite]:
 @pytest.fixture
 async def reader(crawl: Crawl) -> AsyncIterator[Client]:
     """A reader of an instance that may reach the outside and nothing else on this machine."""
-    fetcher = Fetcher(Guard([ip_network(f"{OUTSIDE}/32")]), timeout=3, idle_timeout=2)
+    fetcher = Fetcher(Guard([ip_network(f"{OUTSIDE}/32")]), timeout=30)
     crawl.runtime = replace(crawl.runtime, fetcher=fetcher)
     _, token = await session_of(crawl.runtime, "reader@example.org", "user")
     headers = {"Authorization": f"Bearer {token}"}
