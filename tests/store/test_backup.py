@@ -1,9 +1,11 @@
 """Copies of a live file are whole, and nothing that is not whole takes its place."""
 
+import os
 import resource
 import shutil
 import sqlite3
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,6 +22,23 @@ from reedbed.store.vacuum import vacuum_sqlite
 from tests.processes import COMMAND
 
 NOON = 1_790_000_000_000
+KILLED_AT = """
+import os, signal, sys
+from pathlib import Path
+from reedbed.store.backup import restore_sqlite
+
+left = int(sys.argv[1])
+
+def count(event, _):
+    global left
+    if event in ("os.rename", "os.link", "os.remove"):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+restore_sqlite(Path(sys.argv[2]), Path(sys.argv[3]))
+"""
 
 
 @pytest.fixture
@@ -106,6 +125,21 @@ def test_a_foreign_file_is_refused(live: Path, tmp_path: Path) -> None:
     assert settings_of(live) == 0
 
 
+@pytest.mark.parametrize("version", ["'0003'", "3", "NULL", "x'00ff'", "'a1b2c3d4e5f6'"])
+def test_a_file_of_another_program_that_numbers_its_schema_is_refused(
+    live: Path, tmp_path: Path, version: str
+) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE recipes (name)")
+        connection.execute("CREATE TABLE alembic_version (version_num)")
+        connection.execute(f"INSERT INTO alembic_version VALUES ({version})")
+        connection.commit()
+    with pytest.raises(CannotStart, match="no sound copy"):
+        restore_sqlite(other, live)
+    assert settings_of(live) == 0
+
+
 def test_a_copy_of_a_newer_version_is_refused(live: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     make_copy(live, copy)
@@ -137,6 +171,84 @@ def test_what_was_restored_is_what_was_copied(live: Path, tmp_path: Path) -> Non
     assert settings_of(live) == 1
     assert kept is not None
     assert settings_of(kept) == 2
+
+
+def test_an_end_in_the_midst_of_a_restore_leaves_a_database(live: Path, tmp_path: Path) -> None:
+    """The process is killed before each change of a name, one after the other."""
+    copy = tmp_path / "copy.db"
+    grow(live, 1)
+    make_copy(live, copy)
+    grown = "INSERT INTO app_settings VALUES ('later', 'x', 1)"
+    for number in range(1, 100):
+        with closing(connect(str(live))) as connection:
+            connection.execute("DELETE FROM app_settings WHERE key = 'later'")
+            connection.execute(grown)
+        ended = subprocess.run(
+            [sys.executable, "-c", KILLED_AT, str(number), str(copy), str(live)], check=False
+        ).returncode
+        assert settings_of(live) == (2 if ended else 1)
+        if not ended:
+            break
+    assert ended == 0
+    assert number > 2
+
+
+def test_two_restores_in_one_second_keep_both_files(live: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    make_copy(live, copy)
+    assert len({restore_sqlite(copy, live) for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize("name", ["copy #1.db", "what?.db", "100%25.db"])
+def test_any_name_will_do(live: Path, tmp_path: Path, name: str) -> None:
+    grow(live, 1)
+    copy = tmp_path / name / name
+    make_copy(live, copy)
+    assert [file.name for file in copy.parent.iterdir()] == [name]
+    again = tmp_path / name / f"again {name}"
+    restore_sqlite(copy, again)
+    assert settings_of(again) == 1
+    said = subprocess.run(
+        [COMMAND, "admin", "db", "migrate"],
+        env={**os.environ, "REEDBED_DATABASE_URL": f"sqlite:///{again}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert [file.name for file in tmp_path.iterdir() if not file.name.startswith(live.name)] == [name]
+
+
+def test_a_copy_that_cannot_take_its_name_leaves_nothing(live: Path, tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="cannot be written"):
+        make_copy(live, tmp_path)
+    assert not Path(f"{tmp_path}.part").exists()
+
+
+def test_a_database_that_is_called_like_a_copy_under_way_is_not_written_over(
+    live: Path, tmp_path: Path
+) -> None:
+    odd = tmp_path / "copy.db.part"
+    make_copy(live, odd)
+    with pytest.raises(CannotStart, match="is the database itself"):
+        make_copy(odd, tmp_path / "copy.db")
+    assert settings_of(odd) == 0
+
+
+def test_a_damaged_database_costs_no_copy_of_the_same_name(live: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    grow(live, 1)
+    make_copy(live, copy)
+    before = copy.read_bytes()
+    with closing(sqlite3.connect(live)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    with live.open("r+b") as file:
+        file.seek(-300_000, os.SEEK_END)
+        file.write(b"\xff" * 200_000)
+    with pytest.raises(CannotStart, match="damaged"):
+        make_copy(live, copy)
+    assert copy.read_bytes() == before
+    assert [file.name for file in tmp_path.glob("copy*")] == ["copy.db"]
 
 
 def test_only_the_newest_nightly_copies_are_kept(live: Path, tmp_path: Path) -> None:

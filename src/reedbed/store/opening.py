@@ -1,5 +1,7 @@
 """From an address to an open database."""
 
+from pathlib import Path
+
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import Database
 
@@ -25,6 +27,11 @@ async def open_with_replica(url: str, replica_url: str, *, pool_size: int = 10) 
     primary = await open_database(url, pool_size=pool_size)
     replica = await open_postgresql(replica_url, pool_size=pool_size, must_answer=False)
     return ReplicatedDatabase(primary, replica)
+
+
+def read_only(path: str | Path) -> str:
+    """The address of a file that SQLite only reads, whatever signs are in its name."""
+    return f"{Path(path).absolute().as_uri()}?mode=ro"
 
 
 def sqlite_path(url: str) -> str:

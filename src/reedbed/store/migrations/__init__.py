@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reedbed.domain.errors import CannotStart
-from reedbed.store.opening import sqlite_path
+from reedbed.store.opening import read_only, sqlite_path
 
 VERSIONS = Path(__file__).parent / "versions"
 ADVISORY_LOCK = 0x5265_6564
@@ -58,7 +58,7 @@ async def migrate_apart(url: str) -> None:
 def _current_sqlite(path: str) -> str | None:
     if not Path(path).exists():
         return None
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    connection = sqlite3.connect(read_only(path), uri=True)
     try:
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.OperationalError:

@@ -21,7 +21,7 @@ from reedbed.store.moving.places import (
     quoted,
     refuse_running,
 )
-from reedbed.store.opening import sqlite_path
+from reedbed.store.opening import read_only, sqlite_path
 
 
 @asynccontextmanager
@@ -134,9 +134,7 @@ def _count(connection: sqlite3.Connection, table: Table) -> int:
 
 def _open(path: str) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(
-            f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-        )
+        return sqlite3.connect(read_only(path), uri=True, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
         raise CannotStart(f"There is no database at {path}.") from error
 
