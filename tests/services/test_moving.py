@@ -13,6 +13,7 @@ from reedbed.domain.errors import CannotStart
 from reedbed.services.moving import move_collection
 from reedbed.services.search import search_entries
 from reedbed.store.database import Database
+from reedbed.store.migrations import newest
 from reedbed.store.moving.places import moved_tables
 from reedbed.store.moving.sqlite import target
 from reedbed.store.opening import open_database
@@ -21,6 +22,7 @@ from reedbed.store.tables import app_settings
 from tests.belongings import give_everything
 from tests.crawling import crawl_on
 from tests.effort import EFFORT
+from tests.faults.breakable import breakable_postgres
 from tests.pile import Pile, fill, make_unread
 
 ENTRIES = 1_000 if EFFORT == 1 else 100_000
@@ -109,6 +111,40 @@ async def test_a_target_with_rows_is_refused(sqlite_url: str, postgres_url: str,
     with pytest.raises(CannotStart, match="a file at"):
         await move_collection(sqlite_url, f"sqlite:///{taken}", quiet, quiet)
     assert taken.read_text() == "mine"
+
+
+async def test_a_target_of_an_older_version_with_rows_is_not_brought_up_to_date(
+    sqlite_url: str, postgres_url: str
+) -> None:
+    async with crawl_on(postgres_url) as crawl:
+        await crawl.person()
+        await crawl.change("UPDATE alembic_version SET version_num = '0014'")
+        with pytest.raises(CannotStart, match="not empty: users has rows"):
+            await move_collection(sqlite_url, postgres_url, quiet, quiet)
+        assert await crawl.column("SELECT version_num FROM alembic_version") == ["0014"]
+        await crawl.change("UPDATE alembic_version SET version_num = :newest", newest=newest())
+
+
+async def test_a_postgresql_that_dies_during_a_move_is_said_in_a_sentence(sqlite_url: str) -> None:
+    await furnish(sqlite_url)
+    with breakable_postgres() as server:
+
+        def die(table: str, rows: int, total: int) -> None:
+            if table == "feeds":
+                server.kill()
+
+        with pytest.raises(CannotStart, match=r"Nothing was kept of the copy\.$"):
+            await move_collection(sqlite_url, server.url, die, quiet)
+        server.start()
+        assert not any((await collection_of(server.url)).values())
+
+
+async def test_a_value_that_does_not_fit_is_said_in_a_sentence(sqlite_url: str, postgres_url: str) -> None:
+    async with crawl_on(sqlite_url) as crawl:
+        await crawl.person()
+        await crawl.change("UPDATE users SET created_at = 'yesterday'")
+    with pytest.raises(CannotStart, match=r"Nothing was kept of the copy\.$"):
+        await move_collection(sqlite_url, postgres_url, quiet, quiet)
 
 
 async def test_a_source_that_is_worked_on_is_refused(sqlite_url: str, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from reedbed.domain.errors import CannotStart
 from reedbed.store.migrations import migrate
 from reedbed.store.tables import metadata
 
@@ -44,3 +46,8 @@ def _compare(connection: Any) -> list[Any]:
 def _is_ours(name: str | None, kind: str, parents: Any) -> bool:
     """The search index is raw SQL of each engine, not a table of the metadata."""
     return kind != "table" or not (name or "").startswith(("search_", "entries_fts", "alembic_version"))
+
+
+async def test_a_database_that_cannot_be_reached_is_said_in_a_sentence(free_port: int) -> None:
+    with pytest.raises(CannotStart, match=r"cannot be upgraded: .* Nothing was changed\.$"):
+        await migrate(f"postgresql://postgres@127.0.0.1:{free_port}/reedbed")

@@ -36,8 +36,10 @@ async def migrate(url: str) -> None:
             _migrate_sqlite(sqlite_path(url))
         else:
             await _migrate_postgresql(url)
-    except (CannotStart, OSError):
+    except CannotStart:
         raise
+    except OSError as error:
+        raise CannotStart(f"The database cannot be upgraded: {error}. Nothing was changed.") from error
     except Exception as error:
         raise CannotStart(
             f"The database could not be brought to version {newest()}: {error}. Nothing was changed. "

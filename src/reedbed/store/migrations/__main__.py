@@ -10,5 +10,3 @@ try:
     asyncio.run(migrate(sys.stdin.read()))
 except CannotStart as refusal:
     sys.exit(refusal.message)
-except OSError as error:
-    sys.exit(f"The database cannot be upgraded: {error}. Nothing was changed.")

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Boolean, Table, Text
@@ -38,8 +38,8 @@ async def source(url: str) -> AsyncGenerator["PostgresqlSource"]:
 
 @asynccontextmanager
 async def target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
-    async with _connected(url):
-        pass  # said plainly when it cannot be reached, before anything is migrated
+    async with _connected(url) as connection:
+        await _check_empty(connection)  # before it is migrated: it may be somebody's, of an older version
     await migrations.migrate(url)
     async with _connected(url) as connection:
         moving = connection.transaction()
@@ -48,7 +48,8 @@ async def target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
             await _check_empty(connection)
             yield PostgresqlTarget(connection, moving)
         except BaseException:
-            await moving.rollback()
+            with suppress(asyncpg.InterfaceError):  # the server is gone, and with it what it was told
+                await moving.rollback()
             raise
 
 
@@ -60,14 +61,26 @@ async def _connected(url: str) -> AsyncGenerator[Any]:
         raise CannotStart(f"PostgreSQL cannot be reached: {error or 'it does not answer'}.") from error
     try:
         yield connection
-    except asyncpg.PostgresError as error:
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise CannotStart(f"PostgreSQL refused: {error}. Nothing was kept of the copy.") from error
     finally:
-        await connection.close()
+        await _close(connection)
+
+
+async def _close(connection: Any) -> None:
+    """A server that is gone, or stands still, does not hear the goodbye."""
+    try:
+        await connection.close(timeout=CONNECT_SECONDS)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        connection.terminate()
 
 
 async def _check_empty(connection: Any) -> None:
+    found = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    there = {name for (name,) in found}
     for table in moved_tables():
+        if table.name not in there:
+            continue
         if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
             raise CannotStart(
                 f"The database to move into is not empty: {table.name} has rows. Make a new one for it."
@@ -120,9 +133,14 @@ class PostgresqlTarget:
 
     async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None:
         """One COPY for all of a table, so that its rows may refer to each other in any order."""
-        await self._connection.copy_records_to_table(
-            table.name, records=_each(table, rows), columns=names(table)
-        )
+        try:
+            await self._connection.copy_records_to_table(
+                table.name, records=_each(table, rows), columns=names(table)
+            )
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite keeps anything in any column
+            raise CannotStart(
+                f"A row of {table.name} does not fit: {error}. Nothing was kept of the copy."
+            ) from error
 
     async def count(self, table: Table) -> int:
         return await _count(self._connection, table)
