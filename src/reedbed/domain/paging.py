@@ -21,6 +21,8 @@ MAX_LIMIT = 200
 
 _VERSION = 1
 _LAYOUT = struct.Struct(">BBqQ6s")
+_HIGHEST = 2**63 - 1
+"""No database numbers rows beyond."""
 _ORDERS: tuple[Order, ...] = ("newest", "oldest")
 
 
@@ -42,6 +44,8 @@ def decode_cursor(text: str, order: Order, view: str) -> Cursor:
     except (NotBase64, UnicodeError, struct.error, ValueError):
         raise _not_valid() from None
     if (version, place, fingerprint) != (_VERSION, _ORDERS.index(order), _fingerprint(view)):
+        raise _not_valid()
+    if id > _HIGHEST:
         raise _not_valid()
     return Cursor(sort_at=sort_at, id=id)
 

@@ -1,5 +1,6 @@
 """Entries through the API: lists, states, marking many and taking it back."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,23 @@ class Desk:
 @pytest.fixture
 async def desk(signed_in: SignIn, crawl: Crawl) -> Desk:
     return Desk(await signed_in(), Library(crawl.runtime.db), crawl)
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("view", ["unread", "all"])
+async def test_a_cursor_with_any_sign_changed_is_another_place_or_refused(
+    desk: Desk, view: str, order: str
+) -> None:
+    await desk.feed_with(3)
+    query = {"limit": 1, "order": order, "view": view}
+    page = (await desk.client.get("/api/v1/entries", params=query)).json()
+    raw = urlsafe_b64decode(page["next_cursor"])
+    for place in range(len(raw)):
+        for mask in (0x01, 0x80, 0xFF):
+            changed = raw[:place] + bytes([raw[place] ^ mask]) + raw[place + 1 :]
+            cursor = urlsafe_b64encode(changed).decode()
+            answer = await desk.client.get("/api/v1/entries", params={**query, "cursor": cursor})
+            assert answer.status_code in (200, 400), (place, mask, answer.text)
 
 
 async def test_a_list_gives_every_entry_once_page_by_page_in_both_orders(desk: Desk) -> None:

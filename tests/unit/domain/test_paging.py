@@ -22,6 +22,12 @@ def test_nonsense_is_refused_with_the_way_out(text: str) -> None:
     assert refused.value.field == "cursor"
 
 
+@given(st.integers(2**63, 2**64 - 1))
+def test_a_cursor_at_a_row_no_database_can_have_is_refused(id: int) -> None:
+    with pytest.raises(Invalid):
+        decode_cursor(encode_cursor(1, id, "newest", "unread"), "newest", "unread")
+
+
 def test_a_cursor_of_another_list_or_order_is_refused() -> None:
     cursor = encode_cursor(1, 2, "newest", "unread")
     for order, view in (("newest", "starred"), ("oldest", "unread")):
