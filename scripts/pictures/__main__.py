@@ -17,8 +17,9 @@ from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.web.moments import ZONE_COOKIE
 from scripts.pictures.library import OUTLETS, PIECES, write_library
 from tests import servers
-from tests.feedsite import serve_in_thread
+from tests.feedsite import FeedSite
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
+from tests.serving import in_thread
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 DESK: ViewportSize = {"width": 1440, "height": 900}
@@ -55,7 +56,7 @@ def shelf() -> Iterator[tuple[Reedbed, str]]:
     """A server whose owner follows all of it, and a session of theirs."""
     with (
         tempfile.TemporaryDirectory(prefix="reedbed-pictures-") as directory,
-        serve_in_thread() as site,
+        in_thread(FeedSite()) as site,
         reedbed(
             "serve",
             port=servers.free_port(),
