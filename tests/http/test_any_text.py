@@ -45,6 +45,15 @@ async def test_a_form_in_an_encoding_nobody_uses_breaks_no_door(signed_in: SignI
     assert len(doors) > 80
 
 
+async def test_such_a_sign_in_an_address_breaks_no_page(signed_in: SignIn) -> None:
+    client = await signed_in("owner@example.org", role="owner")
+    places = [route.path for route in page_routes() if "GET" in (route.methods or ()) and "{" in route.path]
+    for path in places:
+        address = "/".join("a%00b" if part.startswith("{") else part for part in path.split("/"))
+        assert (await client.get(address)).status_code != 500, address
+    assert len(places) > 20
+
+
 def _forms() -> list[str]:
     """Every door of the page that takes a form, but those that end the session."""
     paths = [route.path for route in page_routes() if "POST" in (route.methods or ())]

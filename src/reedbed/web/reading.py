@@ -9,6 +9,7 @@ from reedbed.domain.entries import Entry, EntryPage, EntryRow
 from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import Cursor
 from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.texts import storable
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
 from reedbed.services.images import pictures_for_page
@@ -54,7 +55,7 @@ async def show_feed(visit: VisitOf, text: str) -> Response:
 @router.get("/tag/{name}/entry/{entry_id}")
 async def show_tag(visit: VisitOf, name: str) -> Response:
     async with visit.runtime.db.read() as tx:
-        return await _show(visit, tx, tag_place(name, visit.order, visit.usual))
+        return await _show(visit, tx, tag_place(storable(name), visit.order, visit.usual))
 
 
 @router.get("/unread")

@@ -8,6 +8,7 @@ from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.images import MAIL_KEY
 from reedbed.domain.newsletters import IngestAddress, Sender
+from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
@@ -67,7 +68,7 @@ class _Form:
 async def show_image(runtime: RuntimeOf, caller: CallerOf, name: str) -> Response:
     """A picture that came inside a mail, for whom the mail was sent to."""
     async with runtime.db.read() as tx:
-        found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{name[:64]}")
+        found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
     if found is None:
         raise NotFound("There is no such picture.")
     media_type, data = found
