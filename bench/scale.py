@@ -36,18 +36,18 @@ CORES = 8
 class Costs:
     """CPU in milliseconds of one core, room in bytes; see docs/scaling.md."""
 
-    unchanged: float = 0.7
-    changed: float = 4.7
+    unchanged: float = 0.4
+    changed: float = 5.1
     """A document that is read, without its new entries."""
-    entry: float = 0.7
+    entry: float = 0.26
     """Reading, cleaning, indexing and storing a new one."""
-    db_check: float = 0.15
+    db_check: float = 0.12
     """PostgreSQL's own share: claiming and writing down one check."""
-    db_changed: float = 3.2
-    db_entry: float = 1.2
+    db_changed: float = 3.9
+    db_entry: float = 0.8
     db_unread: float = 0.02
     """A new entry for one of its followers."""
-    request: float = 3.2
+    request: float = 3.3
     db_request: float = 1.0
     stream_kb: float = 50.0
     hint: float = 0.0003

@@ -1,9 +1,9 @@
 """The HTTP server of a role: it ends with an event, and whoever has come by then is answered."""
 
 import asyncio
-import ctypes
 import socket
 import struct
+from array import array
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -93,11 +93,10 @@ def _has_said_nothing(exchange: Any) -> bool:
 def _take_nobody_new(listener: socket.socket) -> None:
     """Who knocks between our last look and the end of the listener would be let in by the system, and hung
     up on. Linux does not hear them from here on: they knock again after a second, and are refused."""
-    program = ctypes.create_string_buffer(NOTHING_PASSES, len(NOTHING_PASSES))
+    program = array("B", NOTHING_PASSES)
+    address, _ = program.buffer_info()
     with suppress(OSError):  # elsewhere that moment stays
-        listener.setsockopt(
-            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program))
-        )
+        listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, address))
 
 
 def _at_the_door(listener: socket.socket) -> Generator[socket.socket]:
