@@ -1,6 +1,5 @@
 """Digests: many entries in a few paragraphs, every sentence with the entries that say it."""
 
-import re
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
@@ -17,8 +16,8 @@ from reedbed.api.cited_json import (
     source_json,
 )
 from reedbed.domain.digest_letters import digest_markdown
-from reedbed.domain.digests import Digest, Paragraph
-from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.digests import Digest, Paragraph, minute_of
+from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import page_limit
 from reedbed.domain.summaries import EXTRACT
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -34,7 +33,6 @@ from reedbed.store.digests import Schedule
 
 router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
 
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
 _LIST = "digests"
 
 
@@ -125,13 +123,10 @@ async def schedule(runtime: RuntimeOf, caller: CallerOf) -> Response:
 
 @router.put("/schedule", summary="Have one every day", responses={200: {"model": ScheduleOut}})
 async def plan(runtime: RuntimeOf, caller: CallerOf, body: ScheduleBody) -> Response:
-    clock = _CLOCK.match(body.time)
-    if clock is None:
-        raise Invalid("The time must look like 07:30.", field="time")
     planned = await set_schedule(
         runtime,
         caller.user,
-        minute=int(clock[1]) * 60 + int(clock[2]),
+        minute=minute_of(body.time),
         zone=body.time_zone or preferences_of(caller.user).time_zone or "UTC",
         scope=scope_of(body),
         mail=body.mail,

@@ -4,12 +4,14 @@ Ten reports of one event are one item: entries are grouped as stories are before
 model, each item is told by a line of its own report, under the name of its folder or feed.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 
 from reedbed.domain.cited import Scope, Sentence, Source, Status
+from reedbed.domain.errors import Invalid
 from reedbed.domain.stories import settle
 from reedbed.domain.story_index import Headline, StoryIndex
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
@@ -26,6 +28,16 @@ NO_ENTRIES = "No articles found from the last 24 hours"
 NOTHING_NEW = "There is nothing new since the last digest."
 UNAVAILABLE = "AI service is temporarily unavailable"
 FAILED = "Failed to generate summary. Please try again later."
+
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
+
+
+def minute_of(time: str) -> int:
+    """Of the day at which a digest comes."""
+    clock = _CLOCK.match(time)
+    if clock is None:
+        raise Invalid("The time must look like 07:30.", field="time")
+    return int(clock[1]) * 60 + int(clock[2])
 
 
 @dataclass(frozen=True, slots=True)

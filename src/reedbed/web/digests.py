@@ -1,11 +1,9 @@
 """Digests on the page: the latest in short, one in full, all of them, and who writes them when."""
 
-import re
-
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
-from reedbed.domain.digests import Digest
+from reedbed.domain.digests import Digest, minute_of
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, path_id
@@ -27,7 +25,6 @@ from reedbed.web.views.frame import Toast
 router = APIRouter(include_in_schema=False)
 
 PAGE_SIZE = 30
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
 
 
 @router.get("/summaries/latest")
@@ -96,7 +93,7 @@ async def plan(
     try:
         if time:
             zone = preferences_of(caller.user).time_zone or str(zone_of(request))
-            minute, scope = _minute(time), chosen_scope(about)
+            minute, scope = minute_of(time), chosen_scope(about)
             await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=scope, mail=mail)
         else:
             await end_schedule(runtime, caller.user_id)
@@ -120,14 +117,6 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id
 async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
     return see_other(request, "/summaries", toast=Toast(translate("Deleted.")))
-
-
-def _minute(time: str) -> int:
-    """Of the day."""
-    clock = _CLOCK.match(time)
-    if clock is None:
-        raise Invalid("The time must look like 07:30.", field="time")
-    return int(clock[1]) * 60 + int(clock[2])
 
 
 async def _latest(

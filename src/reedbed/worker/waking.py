@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
+from reedbed.domain.hints import Hint
 from reedbed.services.runtime import Runtime
 
 
@@ -14,17 +15,19 @@ async def waking(
     """An event that is set by every hint of these topics, unless it is for other work, and by `stop`."""
     wake = asyncio.Event()
 
+    def concerns(hint: Hint) -> bool:
+        return hint.topic in topics and hint.data.get("for", work) == work
+
     async def hear() -> None:
-        async for hint in listener:
-            if hint.topic in topics and hint.data.get("for", work) == work:
-                wake.set()
+        async for _ in listener:
+            wake.set()
 
     async def end() -> None:
         await stop.wait()
         wake.set()
 
     # Listens before anything is looked for: a hint that came in between would go unheard.
-    with runtime.bus.listen() as listener:
+    with runtime.bus.listen(concerns) as listener:
         ears = [asyncio.create_task(hear()), asyncio.create_task(end())]
         try:
             yield wake
