@@ -1,6 +1,6 @@
 # The workshop. Every target installs what it needs and skips what is already there; `make help` lists them.
 
-PYTHON ?= python3
+PYTHON ?= $(or $(shell sh scripts/pythons.sh first python3 /usr/bin/python3),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run install test test-unit test-e2e test-deps test-long check format texts audit bench lock clean
+.PHONY: help run install test test-unit test-e2e test-newest test-unit-store test-deps test-long check format texts audit bench lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -46,6 +46,20 @@ test-unit: $(STAMPS)/test ## the tests that need no server
 test-e2e: test-deps $(STAMPS)/test ## the walks in Chromium
 	$(BIN)/python -m pytest tests/e2e -n $(PYTEST_WORKERS) --dist loadfile
 
+# The second virtual environment stays apart, so that the first keeps the Python it was made with.
+test-newest: test-deps ## the unit and store tests on the newest Python of this machine, where it is another one
+	@newest=$$(sh scripts/pythons.sh newest); version='import sys; print(sys.version_info[:3])'; \
+	if [ -z "$$newest" ] || { [ -x $(BIN)/python ] && \
+		[ "$$($$newest -c "$$version")" = "$$($(BIN)/python -c "$$version")" ]; }; then \
+		echo "There is no newer Python here than the one that the tests run on."; \
+	else \
+		echo "The unit and store tests on $$newest"; \
+		$(MAKE) --no-print-directory VENV=.venv-newest PYTHON="$$newest" test-unit-store; \
+	fi
+
+test-unit-store: $(STAMPS)/test
+	$(BIN)/python -m pytest tests/unit tests/store -n $(PYTEST_WORKERS) --dist loadfile
+
 test-deps: ## PostgreSQL, Redis, Chromium, nginx, Dovecot and newsboat, where they are missing
 	@sh scripts/test-deps.sh
 
@@ -66,21 +80,21 @@ texts: $(STAMPS)/test ## bring the catalogues of other languages up to date and 
 audit: $(STAMPS)/package ## ask the registries about known holes in dependencies
 	@$(BIN)/python scripts/audit.py
 
-bench: $(STAMPS)/bench ## the benchmarks; `make bench ONLY="parse fetch"` for some of them
+bench: test-deps $(STAMPS)/bench ## the benchmarks; `make bench ONLY="parse fetch"` for some of them
 	$(BIN)/python -m bench $(ONLY)
 
 lock: $(STAMPS)/uv ## compile the requirement files; LOCK_FLAGS=--upgrade moves to the newest versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra otel --extra sentry -c requirements/run.txt -o requirements/extras.txt
 	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -o requirements/test.txt
-	$(LOCK) pyproject.toml --group bench -c requirements/run.txt -o requirements/bench.txt
+	$(LOCK) pyproject.toml --group bench -c requirements/test.txt -o requirements/bench.txt
 	$(LOCK) --group audit -o requirements/audit.txt
 	$(LOCK) --group build -o requirements/build.txt
 	$(LOCK) --group uv -o requirements/uv.txt
-	cd web && npm install --ignore-scripts --package-lock-only
+	@sh scripts/npm.sh $(UV) install --ignore-scripts --package-lock-only
 
 clean: ## remove what was installed and built
-	rm -rf $(VENV) web/node_modules src/reedbed/web/assets/dist
+	rm -rf $(VENV) .venv-newest web/node_modules src/reedbed/web/assets/dist
 
 $(STAMPS)/uv: requirements/uv.txt
 	@sh scripts/venv.sh "$(PYTHON)" $(VENV)
@@ -99,6 +113,7 @@ $(STAMPS)/test: requirements/test.txt $(STAMPS)/package
 	$(LOCKED) -r requirements/test.txt
 	@touch $@
 
-$(STAMPS)/bench: requirements/bench.txt $(STAMPS)/package
+# The benchmarks use the servers and clients of the tests.
+$(STAMPS)/bench: requirements/bench.txt $(STAMPS)/test
 	$(LOCKED) -r requirements/bench.txt
 	@touch $@

@@ -8,12 +8,14 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 
 from bench.table import record
 from reedbed.domain.hints import Hint
+from reedbed.domain.limits import Limits
 from reedbed.services.live import follow
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import identify
@@ -40,6 +42,7 @@ def main() -> None:
             cwd=Path(directory),
             api_rate_burst="100000",
             api_rate_per_second="100000",
+            max_streams_per_user=str(STREAMS),
         ) as server,
     ):
         asyncio.run(_measure(server.url, server.process.pid))
@@ -72,6 +75,7 @@ async def _measure(url: str, pid: int) -> None:
 async def _tell_in_vain(url: str) -> None:
     await migrate(url)
     async with crawl_on(url) as crawl:
+        crawl.runtime = replace(crawl.runtime, limits=Limits(streams=STREAMS))
         user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
         for number in range(FEEDS):
             await crawl.follow(f"https://example.org/{number}", user_id=user_id)

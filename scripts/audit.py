@@ -4,7 +4,6 @@ Exit code 1: a hole is known. Exit code 2: a registry could not be asked, so not
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -57,11 +56,7 @@ def _ask_pip_audit() -> dict[str, Any] | None:
 
 
 def _audit_front_end() -> int:
-    npm = shutil.which("npm")
-    if npm is None:
-        print("front end: not asked, for npm is not on the path")
-        return UNPROVED
-    report = _json_of([npm, "audit", "--json"], ROOT / "web")
+    report = _json_of(["sh", "scripts/npm.sh", UV, "audit", "--json"], ROOT)
     if report is None or "metadata" not in report:
         print("front end: the registry could not be asked")
         return UNPROVED

@@ -57,13 +57,15 @@ FORMS: dict[tuple[str, str], Any] = {
 }
 LEFT_ALONE = {("feeds", "owner_id"), ("folders", "parent_id"), ("stories", "merged_into")}
 PROGRAMS_OWN = {"leases", "app_settings", "alembic_version"}
+HIDING = {"muted"}
+"""A row in it hides the user's only entry."""
 
 
 async def give_everything(tx: Tx, now: Instant) -> dict[str, int]:
     """The id of the row in each table that has ids."""
     ids: dict[str, int] = {}
     for table in metadata.sorted_tables:
-        if table.name in PROGRAMS_OWN:
+        if table.name in PROGRAMS_OWN | HIDING:
             continue
         row = {column.name: _value(column, ids, now) for column in table.columns if _is_given(column)}
         made = insert(table)

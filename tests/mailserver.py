@@ -17,30 +17,18 @@ from tests.servers import Missing, _running, free_port, unprivileged, wait_until
 
 PASSWORD = "a-secret-for-tests"
 
-_CONFIG = """
+_COMMON = """
 base_dir = {home}/run
 state_dir = {home}/state
 log_path = {home}/dovecot.log
 protocols = imap
 listen = 127.0.0.1
 ssl = yes
-ssl_cert = <{home}/cert.pem
-ssl_key = <{home}/key.pem
-disable_plaintext_auth = no
 default_internal_user = {user}
 default_login_user = {user}
 default_internal_group = {group}
 first_valid_uid = 1
 first_valid_gid = 1
-mail_location = maildir:{home}/mail/%u
-passdb {{
-  driver = static
-  args = password={password}
-}}
-userdb {{
-  driver = static
-  args = uid={user} gid={group} home={home}/mail/%u
-}}
 service imap-login {{
   chroot =
   inet_listener imap {{
@@ -55,6 +43,48 @@ service anvil {{
   chroot =
 }}
 """
+_CONFIG_2_3 = (
+    _COMMON
+    + """
+ssl_cert = <{home}/cert.pem
+ssl_key = <{home}/key.pem
+disable_plaintext_auth = no
+mail_location = maildir:{home}/mail/%u
+passdb {{
+  driver = static
+  args = password={password}
+}}
+userdb {{
+  driver = static
+  args = uid={user} gid={group} home={home}/mail/%u
+}}
+"""
+)
+# Its settings have new names, and the file must begin with the version it is written for.
+_CONFIG_2_4 = (
+    """
+dovecot_config_version = 2.4.0
+dovecot_storage_version = 2.4.0
+"""
+    + _COMMON
+    + """
+ssl_server_cert_file = {home}/cert.pem
+ssl_server_key_file = {home}/key.pem
+auth_allow_cleartext = yes
+mail_driver = maildir
+mail_path = {home}/mail/%{{user}}
+passdb static {{
+  password = {password}
+}}
+userdb static {{
+  fields {{
+    uid = {user}
+    gid = {group}
+    home = {home}/mail/%{{user}}
+  }}
+}}
+"""
+)
 
 
 @dataclass
@@ -90,14 +120,14 @@ class ImapServer:
 @contextmanager
 def imap_server() -> Iterator[ImapServer]:
     program = shutil.which("dovecot") or shutil.which("/usr/sbin/dovecot")
-    if not program or not _is_2_3(program):
-        raise Missing("There is no Dovecot 2.3: run 'make test-deps'.")
+    if not program:
+        raise Missing("There is no Dovecot: run 'make test-deps'.")
     with work_directory("rbimap") as home:
         server = ImapServer(home, free_port(), free_port())
         make_certificate(home)
         user, group = _identity()
         (home / "mail").mkdir()
-        config = _CONFIG.format(
+        config = _config(program).format(
             home=home, user=user, group=group, password=PASSWORD, plain=server.plain_port, tls=server.tls_port
         )
         (home / "dovecot.conf").write_text(config)
@@ -107,9 +137,12 @@ def imap_server() -> Iterator[ImapServer]:
             yield server
 
 
-def _is_2_3(program: str) -> bool:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    return re.match(r"2\.3\.", said) is not None
+def _config(program: str) -> str:
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    number = re.match(r"(\d+)\.(\d+)", version)
+    if number is None or (int(number[1]), int(number[2])) < (2, 3):
+        raise Missing(f"Dovecot 2.3 or newer is needed, and this is {version.strip()}.")
+    return _CONFIG_2_3 if (int(number[1]), int(number[2])) == (2, 3) else _CONFIG_2_4
 
 
 def make_certificate(home: Path) -> None:

@@ -22,6 +22,7 @@ class Postbox:
     def __init__(self) -> None:
         self.answer = "250 OK"
         self.letters: list[EmailMessage] = []
+        self.raw: list[bytes] = []
         self.port = free_port()
 
     def mailer(self) -> Mailer:
@@ -32,13 +33,14 @@ class Postbox:
             letter = message_from_bytes(envelope.content, policy=default)
             assert isinstance(letter, EmailMessage)
             self.letters.append(letter)
+            self.raw.append(envelope.content)
         return self.answer
 
 
 @contextmanager
 def open_postbox() -> Iterator[Postbox]:
     postbox = Postbox()
-    controller = Controller(postbox, hostname="127.0.0.1", port=postbox.port)
+    controller = Controller(postbox, hostname="127.0.0.1", port=postbox.port, enable_SMTPUTF8=True)
     controller.start()
     try:
         yield postbox

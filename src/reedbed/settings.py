@@ -5,21 +5,30 @@ Each field is documented in `docs/settings.md`; a test fails for one that is not
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    NoDecode,
+    SettingsConfigDict,
+)
 
 from reedbed.domain.errors import CannotStart
 
 Network = IPv4Network | IPv6Network
 
+_PREFIX = "REEDBED_"
+
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="REEDBED_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     # where things are
     data_dir: Path = Path("data")
@@ -38,6 +47,7 @@ class Settings(BaseSettings):
     session_days: int = Field(30, ge=1, le=3650)
     session_idle_days: int = Field(14, ge=1, le=3650)
     secret_key: SecretStr = SecretStr("")
+    secret_key_previous: SecretStr = SecretStr("")
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
 
@@ -65,6 +75,9 @@ class Settings(BaseSettings):
     feeds_refresh_rate_limit: int = Field(10, ge=1)
     deframer_rate_burst: int = Field(60, ge=1)
     deframer_rate_per_second: float = Field(2, gt=0)
+    max_connections: int = Field(4096, ge=16)
+    max_connections_per_address: int = Field(256, ge=1)
+    max_streams_per_user: int = Field(50, ge=1)
 
     # fetching
     allow_networks: Annotated[tuple[Network, ...], NoDecode] = ()
@@ -75,6 +88,7 @@ class Settings(BaseSettings):
     fetch_max_failures: int = Field(10, ge=1)
     fetch_max_bytes: int = Field(10 * 1024 * 1024, ge=1024)
     host_delay: float = Field(1.0, ge=0, le=3600)
+    host_concurrency: int = Field(2, ge=1, le=1000)
     contact_url: str = ""
 
     # pictures and pages handed on
@@ -322,6 +336,13 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def key_file(self) -> Path:
+        """Beside the SQLite file; for PostgreSQL in the data directory."""
+        if self.database.startswith("sqlite:"):
+            return Path(self.database.removeprefix("sqlite:///")).parent / "secret.key"
+        return self.data_dir / "secret.key"
+
+    @property
     def database(self) -> str:
         """The address in use: the one given, or the SQLite file in the data directory."""
         return self.database_url or f"sqlite:///{self.data_dir / 'reedbed.db'}"
@@ -342,11 +363,27 @@ def load(overrides: Mapping[str, Any] | None = None) -> Settings:
         raise CannotStart("\n".join(_explain(problem) for problem in error.errors())) from None
 
 
+def unknown_settings() -> list[str]:
+    """One sentence for each variable of the environment or `.env` that looks like a setting and is none."""
+    known = [_PREFIX + name.upper() for name in Settings.model_fields]
+    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
+    given = {name.upper() for source in sources for name in source.env_vars}
+    return [
+        _explain_unknown(name, known) for name in sorted(given.difference(known)) if name.startswith(_PREFIX)
+    ]
+
+
+def _explain_unknown(name: str, known: list[str]) -> str:
+    nearest = get_close_matches(name, known, n=1, cutoff=0.75)
+    hint = f"Did you mean {nearest[0]}?" if nearest else "See docs/settings.md for the names."
+    return f"{name} is not a setting and is ignored. {hint}"
+
+
 def _explain(problem: Any) -> str:
     message = str(problem["msg"]).removeprefix("Value error, ")
     if not problem["loc"]:
         return f"{message}."
-    name = "REEDBED_" + str(problem["loc"][0]).upper()
+    name = _PREFIX + str(problem["loc"][0]).upper()
     return f"{name} is wrong: {message[0].lower()}{message[1:]}. Change it in the environment or in .env."
 
 

@@ -1,5 +1,6 @@
 """`reedbed admin feed` and `root-domain`, as an operator types them."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reedbed.cli.admin import admin
+from tests.crawling import crawl_on
+from tests.feedsite import FeedSite
 
 URL = "https://feeds.example.co.uk/rss"
 
@@ -37,11 +40,37 @@ def test_a_feed_is_added_enabled_synced_listed_and_deleted(type_in) -> None:
     assert said(type_in("feed", "enable", "1", "--json"))[0]["next_run_at"] is None
     assert said(type_in("feed", "sync", URL, "--json"))[0]["next_run_at"]
     table = type_in("feed", "list").stdout.splitlines()
-    columns = ["id", "url", "enabled", "polling", "deframed", "root_domain", "next_run_at", "last_error"]
+    columns = ["id", "url", "status", "enabled", "polling", "deframed", "root_domain", "next_run_at", "why"]
     assert table[0].split() == columns and len(table) == 2
     assert "is deleted" in type_in("feed", "delete", "1").stdout
     assert said(type_in("feed", "list", "--json")) == []
     assert "deleted" in type_in("feed", "sync", "1").exception.message
+
+
+async def test_the_list_says_which_feeds_have_stopped_or_are_damaged_and_why(
+    type_in, sqlite_url: str, site: FeedSite
+) -> None:
+    site.misbehave(status=410)
+    async with crawl_on(sqlite_url) as crawl:
+        await crawl.follow(site.feed_url())
+        half = (
+            b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>One</title></item><it"
+        )
+        site.misbehave(feed="half", body=half, content_type="application/rss+xml")
+        await crawl.follow(site.feed_url("half"))
+        await crawl.check()
+    line, damaged = await asyncio.to_thread(lambda: said(type_in("feed", "list", "--json")))
+    assert (line["status"], line["stop_reason"]) == (
+        "stopped",
+        "The site says that this feed is gone for good (410 Gone).",
+    )
+    assert (damaged["status"], damaged["last_error"]) == (
+        "damaged",
+        "The feed is damaged. Some of its entries may be missing.",
+    )
+    _, first, second = (await asyncio.to_thread(lambda: type_in("feed", "list").stdout)).splitlines()
+    assert " stopped " in first and first.rstrip().endswith("gone for good (410 Gone).")
+    assert " damaged " in second and second.rstrip().endswith("may be missing.")
 
 
 def test_polling_is_set_and_never_toggled(type_in) -> None:

@@ -43,8 +43,9 @@ MANY = {  # one browser walks as many people would
     "feeds_refresh_rate_limit": "1000",
 }
 WANTED = re.compile(
-    r"status of (400|401|403|404|409|504)|ERR_INTERNET_DISCONNECTED|^htmx:(afterRequest|sendError)"
-    r"|^Response Status Error Code 401"
+    r"status of (400|401|403|404|409|504)|ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED"
+    r"|ERR_INCOMPLETE_CHUNKED_ENCODING"
+    r"|^htmx:(afterRequest|sendError)|^Response Status Error Code 401"
 )
 # Colours, names, roles and structure; what a person must judge is not here.
 RULES = {

@@ -4,7 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, violations
+from tests.e2e.conftest import DESK, Walk, Way, both, every_way, keep_picture, until, violations
+from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in
 
 
@@ -111,3 +112,44 @@ def test_everything_can_be_taken_away(walk: Walk) -> None:
 
 def _line(page: Page, name: str):
     return page.locator(f"#folders > li[aria-label='{name}']")
+
+
+def _follow_broken_feeds(home: Reedbed, library: FeedSite) -> str:
+    """The address of the folder they are in."""
+    for name, status in (("missing", 404), ("asks", 401), ("busy", 503)):
+        library.misbehave(feed=name, status=status)
+    lines = "".join(
+        f'<outline text="{name}" xmlUrl="{library.feed_url(name)}"/>' for name in ("missing", "asks", "busy")
+    )
+    opml = f'<opml><body><outline text="Broken">{lines}</outline></body></opml>'
+    with signed_in(home.url) as client:
+        client.post("/api/v1/opml", content=opml.encode()).raise_for_status()
+        (folder,) = [one for one in client.get("/api/v1/folders").json()["items"] if one["name"] == "Broken"]
+    return f"/folder/{folder['id']}"
+
+
+@every_way
+def test_a_folder_of_broken_feeds_shows_its_marks(
+    home: Reedbed, library: FeedSite, walk: Walk, way: Way
+) -> None:
+    page = walk(_follow_broken_feeds(home, library), way)
+    marks = "fetch('/sidebar').then(answer => answer.text()).then(text => text.split('\"trouble\"').length)"
+    until(page, f"{marks}.then(parts => parts === 4)")
+    page.reload()
+    expect(page.get_by_text("None of the 3 feeds here can be read")).to_be_visible()
+    keep_picture(page, "broken-folder", way)
+    if way.phone:
+        page.locator(".to-nav:visible").first.click()
+    expect(page.locator("#tree .trouble")).to_have_count(3)
+    expect(page.locator("#tree .trouble[data-needs]")).to_have_count(2)
+    keep_picture(page, "broken-sidebar", way)
+    assert violations(page) == []
+
+
+def test_a_wide_touch_screen_names_no_key(walk: Walk) -> None:
+    tablet = {"viewport": {"width": 1180, "height": 820}, "has_touch": True, "is_mobile": True}
+    for address in ("/unread", "/folders", "/settings/look"):
+        for options, visible in (({}, True), (tablet, False)):
+            page = walk(address, **options)
+            expect(page.locator(".only-keys").first).to_be_visible(visible=visible)
+            assert page.locator("kbd:visible").count() == (1 if visible and address == "/unread" else 0)

@@ -1,14 +1,16 @@
 """8. Installed and offline: what was opened stays readable, marks wait, notes arrive by push."""
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import DESK, Visit, Walk, Way, both, keep_picture, log_in, until, violations
 from tests.feedsite import FeedSite
-from tests.processes import Reedbed, signed_in, wait_for
+from tests.processes import Reedbed, reedbed, signed_in, wait_for
 from tests.pushservice import PushService
 from tests.serving import in_thread
 
@@ -52,7 +54,7 @@ def test_the_first_page_on_a_device_is_read_offline_too(walk: Walk) -> None:
     expect(page.locator("#article h1")).to_have_text("The third morning")
 
 
-def test_a_summary_that_is_awaited_offline_says_nothing(
+def test_a_summary_that_is_awaited_is_not_asked_for_while_offline(
     fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite
 ) -> None:
     for number in (1, 2):
@@ -66,12 +68,81 @@ def test_a_summary_that_is_awaited_offline_says_nothing(
     second = page.locator(".row h3 a").nth(1).get_attribute("href") or ""
     with page.expect_request_finished(lambda asked: asked.url.endswith(second)):
         page.keyboard.press("j")  # and the one after it is made ready
+    expect(page.locator("#summary[data-state=ready]")).to_be_visible()
     page.context.set_offline(True)
-    with page.expect_event("requestfailed", lambda asked: asked.url.endswith("/summary")):
-        page.keyboard.press("j")
-    expect(page.locator("#summary[data-state=pending]")).to_be_visible()
     expect(page.locator(".banner[data-offline]")).to_be_visible()
+    page.keyboard.press("j")
+    summary = page.locator("#summary[data-state=pending]")
+    expect(summary).to_be_visible()
+    seconds = int(re.findall(r"every (\d+)s", summary.get_attribute("hx-trigger") or "")[0])
+    page.wait_for_timeout(3_000)  # for what opening an entry asks once
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(3_000 * seconds)
+    assert asked == []
     expect(page.locator(".toast")).to_have_count(0)
+    page.context.set_offline(False)
+    expect(page.locator("#summary[data-state=ready]")).to_be_visible()
+
+
+def test_a_kept_list_shows_what_was_marked_after_it_was_kept(walk: Walk, home: Reedbed) -> None:
+    page = walk("/all", DESK)
+    _wait_for_worker(page)
+    page.reload()  # this list is kept
+    rows = page.locator("#rows .row")
+    with signed_in(home.url) as client:
+        ids = [(rows.nth(place).get_attribute("id") or "")[1:] for place in range(4)]
+        for id_ in ids:
+            client.patch(f"/api/v1/entries/{id_}", json={"read": False, "starred": False})
+    page.reload()
+    opened, offline, marked_elsewhere, untouched = (page.locator(f"#e{id_}") for id_ in ids)
+    unread = page.locator("#nav [data-count=unread]").first
+    before = _number(unread)
+    with (
+        page.expect_response(lambda response: response.url.endswith(f"/entry/{ids[0]}/read")),
+        page.expect_response(lambda response: response.url.endswith(f"/all/entry/{ids[1]}")),
+    ):
+        opened.locator("h3 a").click()  # and the one after it is made ready
+    with page.expect_response(lambda response: response.url.endswith(f"/entry/{ids[0]}/starred")):
+        page.keyboard.press("s")
+    with signed_in(home.url) as client:
+        client.patch(f"/api/v1/entries/{ids[2]}", json={"read": True})
+    expect(marked_elsewhere).not_to_have_attribute("data-unread", "")
+    page.context.set_offline(True)
+    page.goto(f"{home.url}/all")
+    expect(opened).not_to_have_attribute("data-unread", "")
+    expect(opened).to_have_attribute("data-starred", "")
+    expect(marked_elsewhere).not_to_have_attribute("data-unread", "")
+    expect(untouched).to_have_attribute("data-unread", "")
+    wait_for("the count", lambda: _number(unread) == before - 2)
+    offline.locator("h3 a").click()
+    expect(page.locator(".banner[data-offline]:visible").first).to_contain_text("1 mark waits")
+    page.goto(f"{home.url}/all")
+    expect(offline).not_to_have_attribute("data-unread", "")
+    page.context.set_offline(False)
+    with signed_in(home.url) as client:
+        wait_for("the mark", lambda: client.get(f"/api/v1/entries/{ids[1]}").json()["read"])
+        # What the server says later counts more than what this device knew.
+        for id_ in ids:
+            client.patch(f"/api/v1/entries/{id_}", json={"read": False, "starred": False})
+    page.reload()
+    expect(opened).to_have_attribute("data-unread", "")
+    expect(opened).not_to_have_attribute("data-starred", "")
+
+
+def test_a_page_that_could_not_be_loaded_appears_when_the_server_is_back(
+    fresh_server: Reedbed, visit: Visit, tmp_path: Path
+) -> None:
+    """The device is online all the time, so the browser gives no sign."""
+    with signed_in(fresh_server.url) as client:
+        token = client.headers["Authorization"].removeprefix("Bearer ")
+    page = visit(f"{fresh_server.url}/all", token=token)
+    _wait_for_worker(page)
+    fresh_server.stop()
+    page.goto(f"{fresh_server.url}/history")
+    expect(page.locator("#kept")).to_be_visible()
+    with reedbed("serve", port=fresh_server.port, cwd=tmp_path):
+        expect(page.locator("#list-title")).to_have_text("Recently read")
 
 
 def test_the_page_can_be_installed(walk: Walk) -> None:
@@ -123,6 +194,10 @@ def _deliver(page: Page, server: Reedbed, note: dict[str, str]) -> None:
     wait_for("the worker's name", lambda: page.wait_for_timeout(50) or found)
     message = {"origin": server.url, "registrationId": found[0], "data": json.dumps(note)}
     session.send("ServiceWorker.deliverPushMessage", message)
+
+
+def _number(place: Locator) -> int:
+    return int(re.sub(r"\D", "", place.text_content() or "") or 0)
 
 
 def _wait_for_worker(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Token buckets: one test for both makes."""
+"""Token buckets, and places at hosts: one test for both makes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,8 +8,10 @@ from redis.asyncio import Redis
 
 from reedbed.domain.limits import Allowance
 from reedbed.events.limiter import Limiter, MemoryLimiter
+from reedbed.events.pacer import MemoryPacer, Pacer
 from reedbed.events.redis import connect
 from reedbed.events.redis_limiter import RedisLimiter
+from reedbed.events.redis_pacer import RedisPacer
 from reedbed.events.redis_reach import Reach
 
 
@@ -51,6 +53,16 @@ async def test_a_bucket_fills_again_and_asking_in_vain_costs_nothing(limiter: Li
             waits.append(await limiter.wait_for("search:a", allowance))
 
     assert waits == sorted(waits, reverse=True)
+
+
+async def test_what_is_given_back_can_be_taken_again_and_fills_no_bucket_over(limiter: Limiter) -> None:
+    slow = Allowance(2, 0.0001)
+    assert [await limiter.wait_for("returned", slow) > 0 for _ in range(3)] == [False, False, True]
+    await limiter.give_back("returned", slow)
+    assert [await limiter.wait_for("returned", slow) > 0 for _ in range(2)] == [False, True]
+    for _ in range(5):
+        await limiter.give_back("returned", slow)
+    assert [await limiter.wait_for("returned", slow) > 0 for _ in range(3)] == [False, False, True]
 
 
 async def test_many_at_once_get_no_more_than_the_burst(limiter: Limiter) -> None:
@@ -122,3 +134,39 @@ async def test_a_clock_set_back_locks_nobody_out() -> None:
     now -= 86_400
 
     assert await limiter.wait_for("requests:1", allowance) == 0
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def pacer(request: pytest.FixtureRequest) -> AsyncIterator[Pacer]:
+    if request.param == "memory":
+        yield MemoryPacer()
+        return
+    client = await connect(request.getfixturevalue("redis_url"))
+    yield RedisPacer(client, Reach())
+    await client.aclose()
+
+
+async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(pacer: Pacer) -> None:
+    tokens = await asyncio.gather(*(pacer.enter("a.example", 2, 60_000) for _ in range(5)))
+    held = [token for token in tokens if token is not None]
+    assert len(held) == 2
+    assert await pacer.enter("b.example", 2, 60_000) is not None
+    await pacer.leave("a.example", held[0])
+    await pacer.leave("a.example", "never given out")
+    assert [await pacer.enter("a.example", 2, 60_000) is not None for _ in range(2)] == [True, False]
+
+
+async def test_a_place_whose_holder_died_is_free_after_its_lease(pacer: Pacer) -> None:
+    assert await pacer.enter("a.example", 1, 3_000) is not None
+    assert await pacer.enter("a.example", 1, 60_000) is None
+    async with asyncio.timeout(30):
+        while await pacer.enter("a.example", 1, 60_000) is None:  # noqa: ASYNC110  a clock is waited for
+            await asyncio.sleep(0.05)
+
+
+async def test_without_redis_each_process_keeps_to_the_number_by_itself(free_port: int) -> None:
+    pacer = RedisPacer(Redis.from_url(f"redis://127.0.0.1:{free_port}/0"), Reach())
+    tokens = [await pacer.enter("a.example", 2, 60_000) for _ in range(3)]
+    assert [token is not None for token in tokens] == [True, True, False]
+    await pacer.leave("a.example", str(tokens[0]))
+    assert await pacer.enter("a.example", 2, 60_000) is not None

@@ -66,7 +66,7 @@ def test_a_slow_statement_is_no_silence(fleet: Fleet) -> None:
     """A lock holds one request up; all others are served, and this one ends well."""
     fleet.wait_until_well()
     with people(fleet.clients) as told:
-        _hold_lock(fleet, "LOCK TABLE tags IN ACCESS EXCLUSIVE MODE", 4.0)
+        _hold_lock(fleet, "LOCK TABLE tags IN ACCESS EXCLUSIVE MODE", 3.5)
     told.assert_only(200, 201)
 
 

@@ -1,16 +1,20 @@
 """Guessing secrets: so many tries at a door, by address and by account, and no way around the count."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import md5
 from ipaddress import ip_network
 
 import pytest
 
+from reedbed.domain.errors import TooMany
 from reedbed.domain.limits import Limits
 from reedbed.roles.app import create_app
 from reedbed.services.accounts import create_owner
+from reedbed.services.limits import spend_login
 from reedbed.services.runtime import DoorPolicy, Runtime
+from reedbed.services.secrets import known_device, remember_device
 from tests.clients import Client, new_client
 from tests.crawling import Crawl, crawl_on
 
@@ -161,3 +165,64 @@ async def _fever(door: Client, ip: str, key: str) -> bool:
 
 async def test_the_right_password_opens_the_door_before_the_limit(door: Client) -> None:
     assert await _log_in(door, "203.0.113.50", PASSWORD) == 200
+
+
+ATTACKERS = [f"198.51.100.{number}" for number in range(1, 5)]
+RIGHT_LOGINS = 15
+
+
+async def _attack(runtime: Runtime) -> list[int]:
+    """Each address guesses until it is stopped, and goes on."""
+    async with new_client(create_app(runtime)) as attacker:
+        return [await _log_in(attacker, ip, f"guess{n}") for n in range(3 * BURST) for ip in ATTACKERS]
+
+
+async def test_a_fresh_address_gets_in_while_others_guess(door: Client, runtime: Runtime) -> None:
+    statuses: list[int] = []
+    for _ in range(RIGHT_LOGINS):
+        assert set(await _attack(runtime)) <= {401, 429}
+        door.cookies.clear()
+        statuses.append(await _log_in(door, "203.0.113.7", PASSWORD))
+    assert statuses == [200] * RIGHT_LOGINS
+
+
+async def test_a_known_device_gets_in_even_from_an_address_that_guesses(
+    door: Client, runtime: Runtime
+) -> None:
+    assert await _log_in_by_page(door, "203.0.113.7", PASSWORD) == 303
+    del door.cookies["reedbed_session"]
+    statuses: list[int] = []
+    for _ in range(RIGHT_LOGINS):
+        await _attack(runtime)
+        statuses.append(await _log_in(door, ATTACKERS[0], PASSWORD))
+    assert statuses == [200] * RIGHT_LOGINS
+
+
+async def test_a_new_phone_may_mistype_while_others_guess(door: Client, runtime: Runtime) -> None:
+    await _attack(runtime)
+    tries = [await _log_in(door, "203.0.113.7", password) for password in ("wrong", "wrogn", PASSWORD)]
+    assert tries == [401, 401, 200]
+
+
+async def test_a_device_is_known_to_the_accounts_that_were_opened_in_it_and_to_no_other(
+    door: Client, runtime: Runtime
+) -> None:
+    await _log_in(door, "203.0.113.7", PASSWORD)
+    cookie = door.cookies["reedbed_device"]
+    assert known_device(runtime.secret, cookie, OWNER)
+    assert known_device(runtime.secret, cookie, "other@example.org") is None
+    both = remember_device(runtime.secret, cookie, "other@example.org")
+    assert known_device(runtime.secret, both, OWNER) == known_device(
+        runtime.secret, both, "other@example.org"
+    )
+    for forged in ("", ".", "a.b", f"x{cookie}", cookie[:-1], cookie.partition(".")[0], "a." * 500, "ä.ö"):
+        assert known_device(runtime.secret, forged, OWNER) is None
+
+
+async def test_a_stolen_device_cookie_gets_only_so_many_tries(runtime: Runtime) -> None:
+    tried = 0
+    for number in range(300):
+        with suppress(TooMany):
+            await spend_login(runtime, OWNER, f"203.0.{number // 250}.{number % 250}", "stolen")
+            tried += 1
+    assert tried <= 10 + 130 + 2  # what a second or two adds

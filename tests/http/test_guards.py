@@ -1,16 +1,19 @@
 """Every answer is guarded: headers, sizes, origins, failures."""
 
+import re
 from dataclasses import replace
 from ipaddress import ip_network
 
+import orjson
 import pytest
 from fastapi import Request
+from starlette.types import Message
 from structlog.testing import capture_logs
 
 from reedbed.domain.errors import Unavailable
 from reedbed.http.client_ip import client_ip, rightmost_untrusted
 from reedbed.http.csrf import form_token
-from reedbed.roles.app import create_app
+from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import DoorPolicy, Runtime
 from tests.clients import BASE_URL, Client, SignIn, new_client
 
@@ -216,3 +219,70 @@ async def test_a_body_that_is_no_object_is_said_to_be_so(
     answer = await client.post("/api/v1/auth/login", content=sent, headers={"Content-Type": kind})
 
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
+
+
+FOR_EVERYBODY = ("/published/", "/rss", "/api/item", "/api/site", "/websub/")
+
+
+async def test_no_answer_to_one_user_may_be_stored(signed_in: SignIn, app: Application) -> None:
+    reader = await signed_in("reader@example.org")
+    documented = [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
+    asked = [re.sub(r"{[^}]*}", "1", path) for path in documented if not path.startswith(FOR_EVERYBODY)]
+    asked = [path for path in asked if path != "/api/v1/events"]
+    assert len(asked) > 50
+    reader_app = ["/reader/api/0/subscription/list", "/reader/api/0/tag/list", "/fever/?api", "/mcp"]
+    for path in (*asked, *reader_app, "/unread", "/settings", "/nothing", "/login", "/api/proxy?url=x"):
+        answer = await reader.get(path)
+        assert "no-store" in answer.headers["cache-control"], (path, answer.status_code)
+
+
+async def test_what_is_the_same_for_everybody_may_be_kept(client: Client) -> None:
+    page = (await client.get("/setup")).text
+    asset = re.search(r'"(/assets/app[^"]*)"', page)
+    assert asset is not None
+    assert "immutable" in (await client.get(asset[1])).headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "version", "path", "status"),
+    [
+        (["reader.example.org"], "1.1", "/healthz", 200),
+        (["[::1]:8080"], "1.1", "/healthz", 200),
+        ([], "1.1", "/healthz", 400),
+        ([], "1.0", "/login", 400),
+        ([], "1.0", "/healthz", 200),
+        (["a.example.org", "b.example.org"], "1.1", "/healthz", 400),
+        (["a.example.org", "a.example.org"], "1.0", "/healthz", 400),
+        ([""], "1.1", "/healthz", 400),
+        (["a.example.org, b.example.org"], "1.1", "/healthz", 400),
+        (["a.example.org/path"], "1.1", "/healthz", 400),
+        (["user@a.example.org"], "1.1", "/healthz", 400),
+    ],
+)
+async def test_a_request_has_one_host(
+    app: Application, hosts: list[str], version: str, path: str, status: int
+) -> None:
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": version,
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "scheme": "http",
+        "client": ("127.0.0.1", 5),
+        "server": ("127.0.0.1", 80),
+        "headers": [(b"host", host.encode()) for host in hosts],
+    }
+    await app(scope, receive, send)
+    assert messages[0]["status"] == status
+    if status == 400:
+        assert orjson.loads(messages[1]["body"])["error"]["code"] == "invalid"

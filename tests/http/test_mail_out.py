@@ -2,22 +2,26 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from email import message_from_bytes
+from email.policy import compat32
 from typing import Any
 
 import pytest
 
 from reedbed.domain.cited import Scope, Sentence, Source
 from reedbed.domain.digests import Digest, DigestText, Paragraph
+from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.times import HOUR
+from reedbed.ingest.mail_out import Mailer, MailServer
 from reedbed.roles.app import create_app
-from reedbed.services.digest_letters import send_digest
+from reedbed.services.digest_letters import send_digest, unsubscribe_link
 from reedbed.services.digest_schedules import set_schedule
 from reedbed.services.registration import invite
 from reedbed.services.runtime import AccountPolicy, Runtime
 from reedbed.store import digests, users
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
-from tests.postbox import Postbox, open_postbox, work_off
+from tests.postbox import Postbox, open_postbox, words_of, work_off
 
 
 @pytest.fixture
@@ -74,6 +78,79 @@ async def test_a_digest_by_mail_has_both_parts_and_a_way_to_end_them(
     assert rich is not None and "A heron &lt;came&gt; back." in rich.get_content()
     assert letter["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert letter["List-Unsubscribe"].strip("<>") in plain.get_content()
+
+
+async def test_a_second_parser_finds_the_way_to_end_digests(
+    crawl: Crawl, mailing: Runtime, postbox: Postbox
+) -> None:
+    user, digest = await digest_for(crawl, mailing)
+    await send_digest(mailing, user, digest.id)
+    await work_off(mailing)
+    (raw,) = postbox.raw
+    assert len(f"List-Unsubscribe: <{unsubscribe_link(mailing, user.id)}>") > 78
+    headers = _headers(raw)
+    assert headers["list-unsubscribe"] == f"<{unsubscribe_link(mailing, user.id)}>"
+    assert headers["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
+
+
+LONG = f"{'a' * 60}@{'b' * 60}.{'c' * 60}.example"
+END = f"https://reader.example/digests/unsubscribe/{'x' * 200}"
+
+
+@pytest.mark.parametrize(
+    ("sender", "letter", "headers"),
+    [
+        (
+            "reedbed@reader.example",
+            Letter("reader@home.example", "Short", "Text\n"),
+            {"from": "reedbed@reader.example", "to": "reader@home.example", "subject": "Short"},
+        ),
+        (
+            f"Reedbed <{LONG}>",
+            Letter(LONG, f"Webhook switched off: https://hook.example/{'y' * 200}", "Text\n"),
+            {"from": f'"Reedbed" <{LONG}>', "to": LONG},
+        ),
+        (
+            "Lesestube Grünau <post@bücher.example>",
+            Letter("reader@home.example", "Übersicht", "Grüße\n", "<p>Grüße</p>", END),
+            {
+                "from": "=?utf-8?q?Lesestube_Gr=C3=BCnau?= <post@xn--bcher-kva.example>",
+                "list-unsubscribe": f"<{END}>",
+            },
+        ),
+        (
+            "post@reader.example",
+            Letter("reader@home.example", "S", "T\n", "", "https://bücher.example/ende/ü"),
+            {"list-unsubscribe": "<https://xn--bcher-kva.example/ende/%C3%BC>"},
+        ),
+        ("post@reader.example", Letter("jürgen@home.example", "S", "T\n"), {"to": "jürgen@home.example"}),
+    ],
+    ids=["short", "long", "not ASCII", "a link that is not ASCII", "a mailbox that is not ASCII"],
+)
+async def test_no_address_is_an_encoded_word(
+    postbox: Postbox, sender: str, letter: Letter, headers: dict[str, str]
+) -> None:
+    posted = await Mailer(MailServer("127.0.0.1", postbox.port, sender, "none")).send(letter, 1)
+    assert isinstance(posted, Sent)
+    (raw,), (parsed,) = postbox.raw, postbox.letters
+    found = _headers(raw)
+    assert {name: found[name] for name in headers} == headers
+    assert parsed["Subject"] == letter.subject
+    assert words_of(parsed).splitlines() == letter.text.splitlines()
+    for name in ("to", "message-id", "date", "list-unsubscribe", "list-unsubscribe-post"):
+        assert "=?" not in found.get(name, "")
+    assert "=?" not in found["from"].partition("<")[2]
+
+
+def _headers(raw: bytes) -> dict[str, str]:
+    """As a parser reads them that decodes nothing, with folded lines put together."""
+    message = message_from_bytes(raw, policy=compat32)
+    # What is not ASCII comes as a Header, which knows no charset for it.
+    unpacked = {name.lower(): str(value) for name, value in message.raw_items()}
+    return {
+        name: " ".join(value.encode("utf-8", "surrogateescape").decode().split())
+        for name, value in unpacked.items()
+    }
 
 
 async def test_one_click_ends_digests_by_mail_without_a_log_in(

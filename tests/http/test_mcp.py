@@ -78,6 +78,22 @@ async def test_an_assistant_searches_reads_and_marks(speak, reader: Client, mode
     assert (state["read"], state["starred"], state["tags"]) == (True, False, ["seen"])
 
 
+async def test_a_whole_article_is_read_where_its_reader_chose_always(
+    speak, reader: Client, crawl: Crawl
+) -> None:
+    await crawl.change("UPDATE entry_bodies SET full_content = content || '<p>They stand in the water.</p>'")
+    (followed,) = (await reader.get("/api/v1/subscriptions")).json()["items"]
+    async with speak("read") as assistant:
+        (found,) = (await _said(assistant, "search_entries", query="herons"))["entries"]
+        for mode, text in (
+            ("auto", "All about herons in the reeds."),
+            ("always", "All about herons in the reeds.\nThey stand in the water."),
+        ):
+            await reader.patch(f"/api/v1/subscriptions/{followed['id']}", json={"full_text": mode})
+            read = await _said(assistant, "read_entry", entry_id=found["entry_id"])
+            assert read["untrusted"]["text"] == text
+
+
 async def test_a_token_that_may_only_read_sees_and_does_no_more(speak, reader: Client) -> None:
     async with speak("read") as assistant:
         assert {tool.name for tool in (await assistant.list_tools()).tools} == READING
@@ -208,5 +224,11 @@ async def test_strangers_and_cookies_stay_outside(
         answer = await stranger.post("/mcp", json=message)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert answer.json()["error"]["code"] == "unauthorized"
     answer = await (await signed_in("reader@example.org")).get("/mcp")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["error"] == {
+        "code": "method_not_allowed",
+        "message": "Send messages by POST.",
+        "details": {},
+    }

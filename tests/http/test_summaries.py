@@ -100,7 +100,7 @@ async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, d
     [
         (Budget(), Breaker(), "paused", "paused by the operator"),
         (Budget(daily_tokens=0), Breaker(), "budget", "the budget for the model is used up"),
-        (Budget(user_daily_cost=0), Breaker(), "budget", "the budget for the model is used up"),
+        (Budget(user_daily_tokens=0), Breaker(), "budget", "the budget for the model is used up"),
         (Budget(), Breaker("OPEN", failures=5, last_failure_at=1), "silence", "The model stopped answering"),
     ],
     ids=["paused", "spent", "spent by the user", "left alone"],
@@ -123,10 +123,18 @@ async def test_one_that_waits_for_a_model_nobody_asks_says_why(
         await ai_state.lock(tx, ["mock"])
         await ai_state.write(tx, "mock", replace(breaker, last_failure_at=since))
         await ai_state.set_paused(tx, runtime.now(), paused=cause == "paused")
+    shown = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
+    assert 'data-state="pending"' in shown and 'hx-trigger="every 1s' in shown, "the extract is being written"
+    desk.crawl.runtime = runtime
+    await desk.write()
     block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert said in block and "Reading is not affected" in block
+    assert "The built-in extract stands in for the model." in block and "The council of Marrowby" in block
+    assert 'hx-trigger="summaryReady from:body"' in block, "replaced as soon as the model has written"
     told = (await page.get(f"/api/v1/entries/{entry}/summary")).json()
-    assert (told["status"], told["waiting"]["cause"]) == ("pending", cause)
+    assert (told["status"], told["built_in"], told["fallback"]) == ("ready", True, True)
+    assert told["summary"].startswith("The council of Marrowby")
+    assert told["waiting"]["cause"] == cause
     assert (told["waiting"]["until"] is None) == (cause != "silence")
 
 

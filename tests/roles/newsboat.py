@@ -1,4 +1,4 @@
-"""newsboat in its FreshRSS mode, on a terminal of its own."""
+"""newsboat in its FreshRSS or FeedHQ mode, on a terminal of its own."""
 
 import fcntl
 import os
@@ -22,12 +22,13 @@ _CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])")
 class Newsboat:
     program: str
     directory: Path
+    mode: str = "freshrss"
 
     def configure(self, url: str, login: str, password: str) -> None:
         (self.directory / "config").write_text(
-            'urls-source "freshrss"\n'
-            f'freshrss-url "{url}"\nfreshrss-login "{login}"\nfreshrss-password "{password}"\n'
-            'freshrss-flag-star "s"\nfreshrss-min-items 100\nfreshrss-show-special-feeds no\n'
+            f'urls-source "{self.mode}"\n'
+            f'{self.mode}-url "{url}"\n{self.mode}-login "{login}"\n{self.mode}-password "{password}"\n'
+            f'{self.mode}-flag-star "s"\n{self.mode}-min-items 100\n{self.mode}-show-special-feeds no\n'
             "show-read-feeds yes\nshow-read-articles yes\nrefresh-on-startup no\n"
             "confirm-mark-feed-read no\n"
         )

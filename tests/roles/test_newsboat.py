@@ -10,9 +10,9 @@ from tests.processes import OWNER, reedbed, signed_in, wait_for
 from tests.roles.newsboat import Newsboat
 
 
-@pytest.fixture
-def reader(newsboat_program: str, tmp_path: Path) -> Newsboat:
-    return Newsboat(newsboat_program, tmp_path)
+@pytest.fixture(params=["freshrss", "feedhq"])
+def reader(newsboat_program: str, tmp_path: Path, request: pytest.FixtureRequest) -> Newsboat:
+    return Newsboat(newsboat_program, tmp_path, request.param)
 
 
 def test_newsboat_lists_reads_marks_and_stars(

@@ -7,10 +7,12 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import httpx
 import pytest
 
+from tests import servers
 from tests.processes import PATIENCE, reedbed, run_once, signed_in, wait_for
 
 
@@ -49,7 +51,7 @@ def test_idle_memory_is_small_at_the_first_start_and_at_the_next(tmp_path: Path,
 def test_an_upgrade_that_fails_stops_the_start_in_one_sentence(tmp_path: Path, sqlite_url: str) -> None:
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
-    refused = run_once("serve", cwd=tmp_path, database_url=sqlite_url)
+    refused = _serve(cwd=tmp_path, database_url=sqlite_url)
     _assert_one_sentence(refused, "could not be brought to version", "Nothing was changed")
     assert list((tmp_path / "backups").glob("*.db"))
 
@@ -77,12 +79,12 @@ def test_an_occupied_port_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, settings: dict[str, str], names: str) -> None:
-    _assert_one_sentence(run_once("serve", cwd=tmp_path, **settings), names)
+    _assert_one_sentence(_serve(cwd=tmp_path, **settings), names)
 
 
 def test_an_unusable_data_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    refused = run_once("serve", "--data-dir", str(tmp_path / "file" / "data"), cwd=tmp_path)
+    refused = _serve("--data-dir", str(tmp_path / "file" / "data"), cwd=tmp_path)
     _assert_one_sentence(refused, "--data-dir")
 
 
@@ -97,7 +99,7 @@ def test_the_log_goes_to_a_file_where_one_is_named(tmp_path: Path, free_port: in
 
 
 def test_a_log_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    refused = run_once("serve", cwd=tmp_path, log_file=str(tmp_path))
+    refused = _serve(cwd=tmp_path, log_file=str(tmp_path))
     _assert_one_sentence(refused, "REEDBED_LOG_FILE", str(tmp_path))
 
 
@@ -122,6 +124,21 @@ def test_config_masks_what_is_secret(tmp_path: Path) -> None:
     assert "REEDBED_DATABASE_URL=postgresql://me:********@db/reedbed" in shown
     assert "s" * 40 not in shown
     assert "hidden" not in shown.replace("********", "")
+
+
+def test_a_misspelt_setting_is_named_at_start_and_by_config(tmp_path: Path, free_port: int) -> None:
+    said = "REEDBED_PROT is not a setting and is ignored. Did you mean REEDBED_PORT?"
+    shown = run_once("config", cwd=tmp_path, prot="9")
+    assert (shown.returncode, shown.stderr.strip()) == (0, said)
+    assert "PROT=" not in shown.stdout
+    with reedbed("serve", port=free_port, cwd=tmp_path, prot="9") as server:
+        server.stop()
+    assert said in (tmp_path / "serve.log").read_text()
+
+
+def _serve(*arguments: str, cwd: Path, **settings: str) -> CompletedProcess[str]:
+    """A start that is refused, on a port that no other program on the machine uses."""
+    return run_once("serve", *arguments, cwd=cwd, **{"port": str(servers.free_port()), **settings})
 
 
 def _assert_one_sentence(refused, *names: str) -> None:

@@ -46,6 +46,18 @@ async def test_a_clock_that_was_wrong_for_a_night_does_not_end_the_copies(crawl:
     assert made[-1] is not None and made[-1].exists()
 
 
+async def test_a_server_that_is_never_on_at_night_makes_copies_too(crawl: Crawl) -> None:
+    """On from ten to eleven each day, long after the hour of the copies."""
+    now = datetime.fromtimestamp(crawl.runtime.now() / 1000).astimezone()
+    keeping = replace(crawl.runtime.keeping, hour=(now.hour - 7) % 24)
+    runtime = replace(crawl.runtime, keeping=keeping)
+    made: list[bool] = []
+    for _ in range(3):
+        made += [await back_up_when_due(runtime) is not None for _ in range(2)]
+        crawl.clock.ahead += DAY
+    assert made == [False, False, True, False, True, False]
+
+
 async def test_a_copy_that_fails_is_told(crawl: Crawl, tmp_path: Path) -> None:
     (tmp_path / "copies").write_text("a file where the folder should be")
     crawl.runtime = replace(

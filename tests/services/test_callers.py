@@ -7,18 +7,24 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.accounts import Caller, User
+from reedbed.domain.times import DAY, HOUR
 from reedbed.events.redis import RedisBus, connect
 from reedbed.events.redis_reach import Reach
 from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
 from reedbed.services.members import set_role
 from reedbed.services.runtime import Runtime
 from reedbed.services.sessions import (
+    LOG_IN,
+    MADE_AHEAD,
     identify,
+    list_sessions,
     open_session,
     revoke_session,
     watch_revocations,
+    why_refused,
 )
-from reedbed.store import users
+from reedbed.services.sweeping import sweep_sessions
+from reedbed.store import mail_links, users
 from reedbed.store.database import counting
 from tests.crawling import crawl_on
 
@@ -48,6 +54,43 @@ async def test_a_caller_is_looked_up_once_for_many_requests(runtime: Runtime) ->
         for _ in range(20):
             assert await identify(runtime, session.token) is not None
     assert count.value == 1
+
+
+async def test_a_session_made_by_a_clock_years_ahead_ends_when_it_is_set_back(database_url: str) -> None:
+    """It would be valid for ten years; one that was made before lives on."""
+    async with crawl_on(database_url) as crawl:
+        user = await _user(crawl.runtime)
+        before = await open_session(crawl.runtime, user)
+        crawl.clock.ahead += 3650 * DAY
+        ahead = await open_session(crawl.runtime, user)
+        assert await identify(crawl.runtime, ahead.token) is not None
+        crawl.clock.ahead -= 3650 * DAY
+        runtime = replace(crawl.runtime, callers=CallerCache())
+
+        assert await identify(runtime, ahead.token) is None
+        assert await why_refused(runtime, ahead.token) == MADE_AHEAD
+        assert await identify(runtime, before.token) is not None
+        assert len(await list_sessions(runtime, user.id)) == 1
+        assert await sweep_sessions(runtime) == 1
+        assert await why_refused(runtime, ahead.token) == LOG_IN
+
+
+async def test_an_hour_that_a_clock_was_ahead_logs_nobody_out(database_url: str) -> None:
+    async with crawl_on(database_url) as crawl:
+        session = await open_session(crawl.runtime, await _user(crawl.runtime))
+        crawl.clock.ahead -= HOUR
+        assert await identify(replace(crawl.runtime, callers=CallerCache()), session.token) is not None
+
+
+async def test_a_link_made_by_a_clock_years_ahead_opens_nothing(database_url: str) -> None:
+    async with crawl_on(database_url) as crawl:
+        user, now = await _user(crawl.runtime), crawl.runtime.now()
+        async with crawl.runtime.db.write() as tx:
+            for made in (now, now + 3650 * DAY):
+                link = {"email": user.email, "user_id": user.id, "token_hash": str(made)}
+                await mail_links.add(tx, purpose="reset", **link, now=made, expires_at=made + HOUR)
+                opened = await mail_links.use(tx, "reset", str(made), now)
+                assert (opened is not None) is (made == now)
 
 
 async def test_a_cached_caller_still_tells_cookies_from_tokens(runtime: Runtime) -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.cited import Scope
+from reedbed.domain.digest_letters import digest_markdown
 from reedbed.domain.digests import Digest
-from reedbed.domain.errors import NotFound, Unavailable
+from reedbed.domain.errors import NotFound
 from reedbed.domain.letters import Letter, Sent
+from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.services import search
 from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
@@ -104,6 +106,7 @@ async def test_nothing_new_is_said_at_once(desk: Desk) -> None:
 
 async def test_a_digest_since_the_last_one_tells_only_what_is_new(desk: Desk) -> None:
     await desk.entry(HERON)
+    desk.pass_time(MINUTE)
     await written(desk)
     desk.pass_time(MINUTE)
     await desk.entry(SNOW, title="Snow")
@@ -161,21 +164,31 @@ async def test_a_failed_call_is_tried_once_more(modelled: Desk, server: ModelSer
     assert server.calls == 2
 
 
-async def test_a_digest_that_fails_twice_says_so(modelled: Desk, server: ModelServer) -> None:
+async def test_the_extract_stands_in_for_a_model_that_fails_twice(
+    modelled: Desk, server: ModelServer
+) -> None:
     await modelled.entry(HERON)
     server.say(Reply(500), Reply(text="nonsense"))
     digest = await written(modelled)
-    assert (digest.status, digest.error) == ("failed", "Failed to generate summary. Please try again later.")
-    assert server.calls == 2
+    assert (digest.status, digest.model, digest.text.fallback) == ("ready", EXTRACT, True)
+    assert digest.text.paragraphs and server.calls == 2
+    assert await modelled.value("SELECT failures FROM ai_models") == 2, "nonsense counts for the breaker"
+    assert "The model did not answer" in digest_markdown(digest, "")
 
 
-async def test_a_model_that_is_left_alone_is_said_at_once(modelled: Desk, server: ModelServer) -> None:
+async def test_the_extract_stands_in_for_a_model_that_is_left_alone(
+    modelled: Desk, server: ModelServer
+) -> None:
     await modelled.entry(HERON)
     server.say(*[Reply(500)] * 5)
     await modelled.ask(await modelled.entry(STORY))
     await modelled.write()
-    with pytest.raises(Unavailable, match=r"^AI service is temporarily unavailable$"):
-        await ask_digest(modelled.runtime, modelled.user)
+    digest = await written(modelled)
+    assert (digest.status, digest.model, digest.text.fallback) == ("ready", EXTRACT, True)
+    assert server.calls == 5
+    modelled.pass_time(DAY // 2)
+    digest = await written(modelled)
+    assert (digest.model, digest.text.fallback) == ("scripted", False)
 
 
 async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -> None:

@@ -214,7 +214,7 @@ async def test_feeds_are_found_by_name_address_and_standing(site: FeedSite, craw
             return [one.title or one.url.rpartition("/")[2] for one in page]
 
     async with crawl.runtime.db.read() as tx:
-        counted = await operator_feeds.counted(tx)
+        counted = await operator_feeds.counted(tx, FeedFilter())
     assert counted == {"working": 2, "error": 1, "off": 1, "pending": 1}
     assert await found() == ["Apple", "c.feed", "d.feed", "pending", "Zebra 100%"]
     assert await found(limit=2, offset=3) == ["pending", "Zebra 100%"]

@@ -1,6 +1,7 @@
 """Whole articles: on demand, always, and never hammering a site that does not give them."""
 
-from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE
+import pytest
+
 from reedbed.domain.times import DAY
 from reedbed.services.arrival import ARTICLES_JOB
 from reedbed.services.full_articles import fetch_articles, read_full_article
@@ -86,39 +87,37 @@ async def test_a_feed_wanted_whole_gets_its_articles_by_itself(crawl: Crawl, sit
     assert await crawl.column("SELECT count(*) FROM entry_bodies WHERE full_attempted_at IS NOT NULL") == [1]
 
 
-async def _short_entry(crawl: Crawl, site: FeedSite) -> tuple[int, int, str]:
+async def _short_entry(
+    crawl: Crawl, site: FeedSite, content: str = "<p>A teaser…</p>"
+) -> tuple[int, int, str]:
     user = await crawl.person()
-    site.publish("Short", key="short", content="<p>A teaser…</p>")
+    site.publish("Short", key="short", content=content)
     await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
     await crawl.check()
     ((entry_id, url),) = [tuple(row) for row in await crawl.rows("SELECT id, url FROM entries")]
     return user, entry_id, str(url).removeprefix(site.url)
 
 
-async def test_a_feed_that_only_points_to_its_articles_brings_them_whole(
-    crawl: Crawl, site: FeedSite
+@pytest.mark.parametrize("mode", ["auto", "never"])
+async def test_no_article_page_is_fetched_unless_somebody_chose_so(
+    crawl: Crawl, site: FeedSite, mode: str
 ) -> None:
-    _, entry_id, path = await _short_entry(crawl, site)
-    site.put(path, ARTICLE, content_type="text/html")
-    job = await claim(crawl.runtime, [ARTICLES_JOB])
-    assert job is not None
-    await fetch_articles(crawl.runtime, job)
-    assert (job.payload["entry_ids"], len(site.seen_at(path))) == ([entry_id], 1)
-
-
-async def test_a_feed_with_whole_texts_is_left_alone(crawl: Crawl, site: FeedSite) -> None:
-    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url(), looked=True))
-    site.publish("Long", content=f"<p>{'A long text about reeds. ' * 20}</p>")
-    await crawl.check()
-    assert await claim(crawl.runtime, [ARTICLES_JOB]) is None
-
-
-async def test_many_short_entries_fetch_only_the_newest(crawl: Crawl, site: FeedSite) -> None:
-    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url(), looked=True))
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    await change_subscription(crawl.runtime, user, made.id, Change(full_text=mode))
     for number in range(25):
         site.publish(f"Short {number}")
     await crawl.check()
-    job = await claim(crawl.runtime, [ARTICLES_JOB])
-    assert job is not None
-    newest = await crawl.column(f"SELECT id FROM entries ORDER BY sort_at DESC LIMIT {AUTOMATIC_AT_ONCE}")
-    assert sorted(job.payload["entry_ids"]) == sorted(newest)
+    assert len(await crawl.column("SELECT id FROM entries")) == 25
+    assert await claim(crawl.runtime, [ARTICLES_JOB]) is None
+
+
+async def test_a_page_with_less_text_than_the_feed_gives_is_not_kept(crawl: Crawl, site: FeedSite) -> None:
+    user, entry_id, path = await _short_entry(crawl, site, content=f"<p>{'A text about reeds. ' * 40}</p>")
+    site.put(path, ARTICLE, content_type="text/html")
+    found = await read_full_article(crawl.runtime, user, entry_id)
+    assert (found.content, found.failed) == (
+        None,
+        "The site's page holds less of this text than the feed gives.",
+    )
+    assert await crawl.column("SELECT full_content FROM entry_bodies") == [None]

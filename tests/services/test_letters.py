@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.accounts import NewSession, User
-from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
+from reedbed.domain.accounts import Caller, NewSession, User
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
 from reedbed.domain.times import HOUR
 from reedbed.services.accounts import log_in
 from reedbed.services.members import add_member
-from reedbed.services.passwords import forgot_password, reset_password
+from reedbed.services.passwords import change_password, forgot_password, reset_password
 from reedbed.services.registration import Pending, Registration, invite, register, verify_email
 from reedbed.services.runtime import AccountPolicy, Runtime
 from reedbed.services.sessions import identify, open_session
@@ -124,10 +124,40 @@ async def test_a_stranger_gets_no_letter_and_an_account_at_most_three_an_hour(
     await work_off(mailing)
     assert postbox.letters == []
 
-    for number in range(5):
+    for number in range(3):
         await forgot_password(mailing, user.email, ip=f"192.0.2.{number}")
+    with pytest.raises(TooMany, match=r"can be sent in \d+ min") as refused:
+        await forgot_password(mailing, user.email, ip="192.0.2.9")
+    assert 0 < refused.value.retry_after <= 3_600
     await work_off(mailing)
     assert len(postbox.letters) == 3
+
+
+async def test_the_limit_of_mails_does_not_tell_who_has_an_account(mailing: Runtime) -> None:
+    """A notice that only an account gets takes nothing from what anybody can ask for."""
+    user = await reader(mailing)
+    await change_password(mailing, Caller(user), GOOD, BETTER)
+    answers: dict[str, list[str]] = {}
+    for email in (user.email, "nobody@example.org"):
+        for number in range(4):
+            try:
+                answer = await forgot_password(mailing, email, ip=f"192.0.2.{number}")
+            except TooMany as error:
+                answer = error.message
+            answers.setdefault(email, []).append(answer)
+    first, second = answers.values()
+    assert first == second
+
+
+async def test_an_unconfirmed_reader_hears_when_the_next_mail_can_be_sent(mailing: Runtime) -> None:
+    await register(mailing, Registration("new@example.org", GOOD, privacy_accepted=True))
+    for _ in range(2):
+        with pytest.raises(Forbidden, match="just sent you"):
+            await log_in(mailing, "new@example.org", GOOD)
+    with pytest.raises(Forbidden, match=r"we sent you\. .* can be sent in \d+ min"):
+        await log_in(mailing, "new@example.org", GOOD)
+    with pytest.raises(TooMany, match=r"can be sent in \d+ min"):
+        await register(mailing, Registration("new@example.org", GOOD, privacy_accepted=True))
 
 
 async def test_a_letter_waits_for_a_mail_server_that_is_busy(

@@ -1,12 +1,15 @@
 """Moving in: folders, feeds, read and starred marks come along, and hostile files get nowhere."""
 
+import io
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+import struct
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from time import process_time
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from aiohttp import web
@@ -15,9 +18,9 @@ from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.services.jobs import claim, run
 from reedbed.services.libraries import import_file, import_miniflux, read_library
-from reedbed.services.library_jobs import JOB_KIND, get_import, run_import, start_miniflux
+from reedbed.services.library_jobs import JOB_KIND, get_import, run_import, start_file, start_miniflux
 from reedbed.store import entry_lists
-from tests.crawling import Crawl
+from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 from tests.servers import free_port
 
@@ -82,6 +85,15 @@ async def test_freshrss_brings_folders_reads_and_stars(site: FeedSite, crawl: Cr
         "SELECT content FROM entry_bodies JOIN entries ON id = entry_id WHERE title = 'Long gone'"
     )
     assert content == "<p>kept</p>"
+
+
+async def test_an_import_refreshes_the_statistics_of_plans(
+    site: FeedSite, tmp_path: Path, postgres_url: str
+) -> None:
+    path = freshrss(tmp_path / "db.sqlite", site.feed_url(), f"{site.url}/main/main-1")
+    async with crawl_on(postgres_url) as crawl:
+        await import_file(crawl.runtime, await crawl.person(), path)
+        assert await crawl.column("SELECT reltuples::int FROM pg_class WHERE relname = 'entries'") == [1]
 
 
 async def test_what_one_brings_nobody_else_sees(site: FeedSite, crawl: Crawl, tmp_path: Path) -> None:
@@ -285,6 +297,21 @@ async def test_the_key_of_a_miniflux_is_gone_once_it_was_used(
     assert "sesame" not in str([tuple(row) for row in kept])
 
 
+async def test_the_report_that_is_kept_holds_no_password(crawl: Crawl, tmp_path: Path) -> None:
+    reader = await crawl.person()
+    line = '<outline text="Mine" xmlUrl="http://ann:pearl@127.0.0.1:9/feed.xml"/>'
+    (tmp_path / "mine.opml").write_text(f"<opml><body>{line}{line}</body></opml>")
+    begun = await start_file(crawl.runtime, reader, "mine.opml", tmp_path / "mine.opml")
+    job = await claim(crawl.runtime, [JOB_KIND])
+    assert job is not None
+    await run(crawl.runtime, job, run_import)
+
+    assert (await get_import(crawl.runtime, reader, begun.id)).report.imported == 1
+    kept = await crawl.rows("SELECT payload, report FROM jobs")
+    assert "127.0.0.1:9/feed.xml" in str([tuple(row) for row in kept])
+    assert "pearl" not in str([tuple(row) for row in kept])
+
+
 async def test_miniflux_that_refuses_or_is_not_there_is_told(
     crawl: Crawl, miniflux: str, site: FeedSite
 ) -> None:
@@ -297,3 +324,245 @@ async def test_miniflux_that_refuses_or_is_not_there_is_told(
         await import_miniflux(crawl.runtime, reader, "http://10.0.0.1", "sesame")
     with pytest.raises(Invalid):
         await import_miniflux(crawl.runtime, reader, "file:///etc/passwd", "sesame")
+
+
+# ---- archives ----------------------------------------------------------------------------------------
+
+
+def zipped(path: Path, files: dict[str, bytes | str]) -> Path:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def opml(*outlines: str) -> str:
+    return f'<opml version="2.0"><head/><body>{"".join(outlines)}</body></opml>'
+
+
+def freshrss_item(
+    site: FeedSite, guid: str, title: str, *categories: str, url: str | None = None
+) -> dict[str, Any]:
+    return {
+        "id": f"tag:google.com,2005:reader/item/{guid}",
+        "guid": guid,
+        "title": title,
+        "published": 1_600_000_000,
+        "alternate": [{"href": url or f"{site.url}/main/{guid}"}],
+        "content": {"content": "<p>text</p>"},
+        "origin": {"streamId": "feed/1", "title": "Herons", "feedUrl": site.feed_url()},
+        "categories": ["user/-/state/com.google/reading-list", *(f"user/-/{one}" for one in categories)],
+    }
+
+
+async def test_a_zip_of_freshrss_brings_feeds_folders_stars_and_reads(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    site.publish("One", key="main-1")
+    site.publish("Two", key="main-2")
+    starred = [freshrss_item(site, "old", "Long gone", "state/com.google/starred", "label/wings")]
+    articles = [
+        freshrss_item(site, "main-1", "One", "state/com.google/read"),
+        freshrss_item(site, "main-2", "Two", "state/com.google/unread"),
+        freshrss_item(site, "old", "Long gone", "state/com.google/starred", "state/com.google/read"),
+    ]
+    feed = f'<outline text="Herons" type="rss" xmlUrl="{site.feed_url()}"/>'
+    path = zipped(
+        tmp_path / "export.zip",
+        {
+            "feeds_2026-01-01.opml.xml": opml(f'<outline text="Ponds">{feed}</outline>'),
+            "starred_2026-01-01.json": json.dumps(
+                {"id": "user/a/state/org.freshrss/starred", "items": starred}
+            ),
+            "feed_2026-01-01_2_1.json": json.dumps(
+                {"id": "user/a/state/org.freshrss/feed/1", "items": articles}
+            ),
+        },
+    )
+    reader = await crawl.person()
+
+    report = await import_file(crawl.runtime, reader, path)
+    await crawl.check()
+
+    assert (report.imported, report.starred, report.errors) == (1, 1, ())
+    assert await crawl.column("SELECT name FROM folders") == ["Ponds"]
+    assert await titles(crawl, reader, "unread") == ["Two"]
+    assert await titles(crawl, reader, "starred") == ["Long gone"]
+    assert await titles(crawl, reader, "all", tag="wings") == ["Long gone"]
+
+
+async def test_a_zip_of_takeout_is_read_and_other_files_in_it_are_named(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    star = {
+        "title": "Kept",
+        "alternate": [{"href": "https://x.org/kept"}],
+        "categories": ["user/1/state/com.google/starred"],
+    }
+    like = {
+        "title": "Liked",
+        "alternate": [{"href": "https://x.org/liked"}],
+        "categories": ["user/1/state/com.google/like"],
+    }
+    path = zipped(
+        tmp_path / "takeout.zip",
+        {
+            "Takeout/archive_browser.html": "<html><body>Takeout</body></html>",
+            "Takeout/Reader/subscriptions.xml": opml(
+                f'<outline text="Herons" type="rss" xmlUrl="{site.feed_url()}"/>'
+            ),
+            "Takeout/Reader/starred.json": json.dumps({"items": [star]}),
+            "Takeout/Reader/liked.json": json.dumps({"items": [like]}),
+            "Takeout/Reader/picture.png": b"\x89PNG",
+            "Takeout/Reader/inner.zip": b"PK\x03\x04 not opened",
+        },
+    )
+    reader = await crawl.person()
+
+    report = await import_file(crawl.runtime, reader, path)
+
+    assert (report.imported, report.starred, report.errors) == (1, 1, ())
+    assert await titles(crawl, reader, "starred") == ["Kept"]
+    assert [(line.title, line.status) for line in report.lines] == [
+        ("liked.json", "skipped"),
+        ("Herons", "added"),
+    ]
+
+
+def raw_archive(count: int, name: str = "a.json", *, flag: int = 0) -> bytes:
+    """An archive whose directory names one empty file so many times."""
+    local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, flag, 0, 0, 0, 0, 0, 0, len(name), 0) + name.encode()
+    entry = struct.pack(
+        "<4s6H3L5H2L", b"PK\x01\x02", 20, 20, flag, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0
+    )
+    directory = (entry + name.encode()) * count
+    end = struct.pack(
+        "<4s4H2LH", b"PK\x05\x06", 0, 0, count & 0xFFFF, count & 0xFFFF, len(directory), len(local), 0
+    )
+    return local + directory + end
+
+
+def bomb(member: bytes = b"[" + b" " * 20_000_000, count: int = 15) -> bytes:
+    file = io.BytesIO()
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for number in range(count):
+            archive.writestr(f"{number}.json", member)
+    return file.getvalue()
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+HOSTILE = [
+    ("empty", lambda: raw_archive(0)[-22:], "holds no file"),
+    ("bomb", bomb, "holds too much"),
+    ("a million files", lambda: raw_archive(1_000_000), "holds too much"),
+    ("more files than it says", lambda: raw_archive(65_536 + 3), "holds too much"),
+    ("encrypted", lambda: raw_archive(1, flag=1), "needs a password"),
+    ("64 bit", lambda: raw_archive(1)[:-22] + b"PK\x06\x07" + b"\0" * 16 + raw_archive(1)[-22:], "too much"),
+    ("cut off", lambda: cut(bomb(b"[]" * 1_000, 3)), "damaged"),
+    ("only an archive inside", lambda: bomb(bomb(b"[]", 1), 1), "holds no file"),
+    ("path", lambda: raw_archive(1, "../../../etc/cron.d/x.json"), "holds no file"),
+    ("wrong place", lambda: b"PK\x03\x04" + b"?" * 32 + raw_archive(1)[36:], "damaged"),
+]
+
+
+@pytest.mark.parametrize(("content", "reason"), [pytest.param(*one, id=name) for name, *one in HOSTILE])
+def test_a_hostile_zip_is_refused_in_one_sentence(
+    tmp_path: Path, content: Callable[[], bytes], reason: str
+) -> None:
+    path = tmp_path / "hostile.zip"
+    path.write_bytes(content())
+    started = process_time()
+    with pytest.raises(Invalid, match=reason):
+        read_library(path)
+    assert process_time() - started < 10
+
+
+def test_a_zip_writes_nothing_under_the_names_in_it(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    item = json.dumps({"items": [{"title": "Kept"}]})
+    path = zipped(inner / "x.zip", {"../outside.json": item, "/tmp/reedbed-absolute.json": item})
+    assert [entry.title for entry in read_library(path).kept] == ["Kept"]
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["inner", "x.zip"]
+    assert not Path("/tmp/reedbed-absolute.json").exists()
+
+
+# ---- folders and copies ------------------------------------------------------------------------------
+
+
+async def test_a_category_of_freshrss_is_a_folder_and_no_tag(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    site.publish("One", key="main-1")
+    reader = await crawl.person()
+    await crawl.follow(site.feed_url(), user_id=reader)
+    await crawl.check()
+    item = freshrss_item(site, "main-1", "One", "label/Ponds", "state/com.google/starred", "label/wings")
+    path = tmp_path / "starred.json"
+    path.write_text(json.dumps({"items": [item]}))
+
+    await import_file(crawl.runtime, reader, path)
+
+    assert await crawl.column("SELECT name FROM tags") == ["wings"]
+    assert await crawl.column("SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id") == [
+        "Ponds"
+    ]
+
+
+async def test_a_label_named_like_the_folder_of_its_feed_is_no_tag(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    reader = await crawl.person()
+    feed = f'<outline text="Herons" xmlUrl="{site.feed_url()}"/>'
+    item = freshrss_item(site, "x", "One", "state/com.google/starred", "label/Inner", "label/wings")
+    path = zipped(
+        tmp_path / "export.zip",
+        {
+            "feeds.opml": opml(f'<outline text="Outer"><outline text="Inner">{feed}</outline></outline>'),
+            "starred.json": json.dumps({"items": [item]}),
+        },
+    )
+    await import_file(crawl.runtime, reader, path)
+    assert await crawl.column("SELECT name FROM tags") == ["wings"]
+
+
+async def test_stars_brought_before_and_after_the_feeds_are_there_once(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    site.publish("One", key="main-1")
+    reader = await crawl.person()
+    item = freshrss_item(site, "main-1", "One", "state/com.google/starred", "label/wings")
+    stars, feeds = tmp_path / "starred.json", tmp_path / "feeds.opml"
+    stars.write_text(json.dumps({"items": [item]}))
+    feeds.write_text(opml(f'<outline text="Herons" xmlUrl="{site.feed_url()}"/>'))
+
+    await import_file(crawl.runtime, reader, stars)
+    await import_file(crawl.runtime, reader, feeds)
+    await crawl.check()
+    await import_file(crawl.runtime, reader, stars)
+
+    assert await titles(crawl, reader, "starred") == ["One"]
+    assert await titles(crawl, reader, "all", tag="wings") == ["One"]
+    starred_in = (
+        "SELECT feeds.url FROM feeds JOIN entries ON feed_id = feeds.id JOIN starred ON entry_id = entries.id"
+    )
+    assert await crawl.column(starred_in) == [site.feed_url()]
+
+
+async def test_one_article_from_two_programs_is_starred_once(
+    site: FeedSite, crawl: Crawl, tmp_path: Path
+) -> None:
+    reader = await crawl.person()
+    item = freshrss_item(site, "old", "Long gone", "state/com.google/starred", url="https://x.org/a&b")
+    stars = tmp_path / "starred.json"
+    stars.write_text(json.dumps({"items": [item]}))
+
+    await import_file(crawl.runtime, reader, stars)
+    await import_file(
+        crawl.runtime, reader, freshrss(tmp_path / "db.sqlite", site.feed_url(), "https://x.org/1")
+    )
+
+    assert await titles(crawl, reader, "starred") == ["Long gone"]

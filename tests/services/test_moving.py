@@ -1,11 +1,13 @@
 """A collection goes to another database and back, and is the same."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import select
 
@@ -137,6 +139,39 @@ async def test_a_postgresql_that_dies_during_a_move_is_said_in_a_sentence(sqlite
             await move_collection(sqlite_url, server.url, die, quiet)
         server.start()
         assert not any((await collection_of(server.url)).values())
+
+
+@pytest.mark.parametrize("where", ["migration", "feeds", "entries"])
+async def test_a_postgresql_that_freezes_during_a_move_is_given_up(sqlite_url: str, where: str) -> None:
+    """Silence is noticed after ten seconds; unnoticed, the move would wait for ever."""
+    await furnish(sqlite_url)
+    with breakable_postgres() as server:
+
+        def freeze(table: str, rows: int, total: int) -> None:
+            if table == where:
+                server.freeze()
+
+        moving = asyncio.create_task(move_collection(sqlite_url, server.url, freeze, quiet))
+        if where == "migration":
+            await _until_migrated(server.url)
+            server.freeze()
+        done, _ = await asyncio.wait([moving], timeout=120)
+        server.thaw()
+        assert done, "still waiting"
+        with pytest.raises(CannotStart, match=r"has stopped answering.*Nothing was kept"):
+            await moving
+        if where != "migration":  # which left no tables
+            assert not any((await collection_of(server.url)).values())
+
+
+async def _until_migrated(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    async with asyncio.timeout(60):
+        while not await connection.fetchval(  # noqa: ASYNC110  it happens in another process
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        ):
+            await asyncio.sleep(0.005)
+    await connection.close()
 
 
 async def test_a_value_that_does_not_fit_is_said_in_a_sentence(sqlite_url: str, postgres_url: str) -> None:

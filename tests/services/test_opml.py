@@ -9,6 +9,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.ingest.opml import read_opml
 from reedbed.services.libraries import read_library
 from reedbed.services.opml import export_opml, import_opml
+from reedbed.store import feeds
 from tests.crawling import Crawl
 
 NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -21,6 +22,7 @@ NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
   <outline type="rss" text="Top again" xmlUrl="http://127.0.0.1:9/top.xml"/>
   <outline type="rss" text="Wrong" xmlUrl="ftp://127.0.0.1/x"/>
   <outline type="rss" text="Nowhere"/>
+  <outline text="Nothing in it"/>
 </body></opml>"""
 
 
@@ -31,6 +33,33 @@ async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:
         ("Wrong", "Invalid URL format. Must start with http:// or https://"),
         ("Nowhere", "Feed URL is required"),
     ]
+    assert [(line.title, line.status) for line in report.lines] == [
+        ("The Courier", "added"),
+        ("Top", "added"),
+        ("Wrong", "error"),
+        ("Top again", "duplicate"),
+        ("Nowhere", "error"),
+        ("Nothing in it", "skipped"),
+    ]
+
+
+async def test_a_feed_followed_already_is_put_into_its_folder(crawl: Crawl) -> None:
+    user = await crawl.person()
+    feed = '<outline text="A" xmlUrl="http://127.0.0.1:9/a"/>'
+    whole = "<opml><body>%s</body></opml>"
+    await import_opml(crawl.runtime, user, (whole % feed).encode())
+
+    nested = whole % f'<outline text="News"><outline text="Local">{feed}</outline></outline>'
+    moved = await import_opml(crawl.runtime, user, nested.encode())
+    again = await import_opml(crawl.runtime, user, nested.encode())
+    without_folder = await import_opml(crawl.runtime, user, (whole % feed).encode())
+
+    (line,) = moved.lines
+    assert (line.status, moved.imported, moved.skipped) == ("moved", 0, 1)
+    assert line.message == "You follow this feed already. It is now in News / Local."
+    assert [line.status for line in (*again.lines, *without_folder.lines)] == ["followed", "followed"]
+    inside = "SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id"
+    assert await crawl.column(inside) == ["Local"]
 
 
 async def test_what_goes_in_comes_out(crawl: Crawl) -> None:
@@ -44,6 +73,55 @@ async def test_what_goes_in_comes_out(crawl: Crawl) -> None:
     courier = news.children[0].children[0]
     assert (news.title, news.children[0].title, courier.title) == ("News", "Local", "The Courier")
     assert courier.attributes == (("customFlag", "kept & safe"),)
+
+
+async def test_names_and_passwords_come_out_when_they_are_asked_for(crawl: Crawl) -> None:
+    user = await crawl.person()
+    line = '<outline text="Mine" xmlUrl="http://an%40n:s%2F%3A%26t@127.0.0.1:9/feed.xml?a=1"/>'
+    await import_opml(crawl.runtime, user, f"<opml><body>{line}</body></opml>".encode())
+    assert b"s%2F" not in await export_opml(crawl.runtime, user)
+    taken = await export_opml(crawl.runtime, user, with_credentials=True)
+    (mine,) = read_opml(taken).outlines
+    assert mine.xml_url == "http://an%40n:s%2F%3A%26t@127.0.0.1:9/feed.xml?a=1"
+    other = await crawl.person()
+    await import_opml(crawl.runtime, other, taken)
+    async with crawl.runtime.db.read() as tx:
+        assert list((await feeds.credentials(tx, other)).values()) == [("an@n", "s/:&t")]
+    again = await import_opml(crawl.runtime, user, await export_opml(crawl.runtime, user))
+    assert (again.imported, again.skipped) == (0, 1), "the list without passwords makes no second feed"
+
+
+async def test_a_report_names_no_password(crawl: Crawl) -> None:
+    addresses = (
+        "http://ann:pearl@127.0.0.1:9/feed.xml",
+        "http://ann:pearl@127.0.0.1:9/feed.xml",
+        "feed://ann:pearl@127.0.0.1:9/other.xml",
+    )
+    lines = "".join(f'<outline text="Mine" xmlUrl="{address}"/>' for address in addresses)
+    report = await import_opml(
+        crawl.runtime, await crawl.person(), f"<opml><body>{lines}</body></opml>".encode()
+    )
+    assert [(line.status, line.url) for line in report.lines] == [
+        ("added", "http://127.0.0.1:9/feed.xml"),
+        ("error", "feed://127.0.0.1:9/other.xml"),
+        ("duplicate", "http://127.0.0.1:9/feed.xml"),
+    ]
+
+
+async def test_an_address_as_title_is_kept_without_its_password(crawl: Crawl) -> None:
+    user = await crawl.person()
+    address = "http://ann:pearl@127.0.0.1:9/feed.xml"
+    line = f'<outline text="{address}" xmlUrl="{address}"/>'
+    report = await import_opml(crawl.runtime, user, f"<opml><body>{line}{line}</body></opml>".encode())
+    assert "pearl" not in repr(report)
+    assert await crawl.column("SELECT title FROM subscriptions") == ["http://127.0.0.1:9/feed.xml"]
+
+
+async def test_an_address_in_a_list_is_read_like_a_typed_one(crawl: Crawl) -> None:
+    user = await crawl.person()
+    line = '<outline text="Mine" xmlUrl="feed://127.0.0.1:9/feed.xml"/>'
+    await import_opml(crawl.runtime, user, f"<opml><body>{line}</body></opml>".encode())
+    assert await crawl.column("SELECT url FROM feeds") == ["https://127.0.0.1:9/feed.xml"]
 
 
 async def test_progress_is_told(crawl: Crawl) -> None:
@@ -67,6 +145,12 @@ async def test_progress_is_told(crawl: Crawl) -> None:
 )
 def test_what_is_no_opml_is_refused_in_plain_words(body: bytes) -> None:
     with pytest.raises(Invalid, match="not an OPML file"):
+        read_opml(body)
+
+
+@pytest.mark.parametrize("body", [b"PK\x03\x04...", b"SQLite format 3\0...", b'{"items": []}', b"[]"])
+def test_who_brings_another_export_is_shown_the_way(body: bytes) -> None:
+    with pytest.raises(Invalid, match="under Settings, Your data"):
         read_opml(body)
 
 

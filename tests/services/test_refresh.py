@@ -3,8 +3,11 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from reedbed.domain.due import DueFeed
 from reedbed.domain.times import HOUR, SECOND
+from reedbed.services import outcome_writer
 from reedbed.services.findings import Finding, Stored
 from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh import refresh_feed, request_refresh
@@ -12,8 +15,10 @@ from reedbed.services.refresh_write import write_findings
 from reedbed.store import fetch_state
 from reedbed.store.database import counting
 from reedbed.store.entry_writes import VERSIONS_KEPT
-from tests.crawling import Crawl
+from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
+
+_ANALYZED = "SELECT reltuples::int FROM pg_class WHERE relname = 'unread'"
 
 
 async def test_a_first_fetch_stores_what_the_feed_holds_and_tells_its_followers(
@@ -214,6 +219,39 @@ async def test_guids_that_change_with_every_fetch_do_not_double_entries(site: Fe
     assert sorted(await crawl.titles(feed_id)) == [f"Entry {number}" for number in range(4)]
 
 
+@pytest.mark.parametrize(
+    ("guid", "text"), [("guid-{0}", "Same"), ("guid-{0}", "Round {1}"), ("feed", "Same")]
+)
+async def test_addresses_that_change_with_every_fetch_do_not_double_entries(
+    site: FeedSite, crawl: Crawl, guid: str, text: str
+) -> None:
+    feed_id = await crawl.follow(f"{site.url}/moving")
+    for round_ in range(4):
+        items = [
+            _item(
+                guid.format(number), f"Entry {number}", f"/e/{number}?r={round_}", text.format(number, round_)
+            )
+            for number in range(30)
+        ]
+        site.put("/moving", _rss(*items), content_type=RSS)
+        await crawl.check_anyway(feed_id)
+        assert len(await crawl.titles(feed_id)) == 30
+    assert await crawl.column("SELECT unread FROM subscriptions") == [30]
+
+
+async def test_white_space_makes_no_second_entry(site: FeedSite, crawl: Crawl) -> None:
+    feed_id = await crawl.follow(f"{site.url}/spaced")
+    for text in (
+        "<p>One two</p><p>three</p>",
+        "<p>One  two</p>\n <p>three</p>",
+        "<p>One\ttwo</p>\r\n<p>three</p>",
+    ):
+        item = f"<item><title>Same</title><description><![CDATA[{text}]]></description></item>"
+        site.put("/spaced", _rss(item), content_type=RSS)
+        await crawl.check_anyway(feed_id)
+    assert await crawl.titles(feed_id) == ["Same"]
+
+
 async def test_a_feed_that_gives_every_entry_one_guid_is_not_trusted_and_loses_none(
     site: FeedSite, crawl: Crawl
 ) -> None:
@@ -275,6 +313,23 @@ async def test_a_lost_lease_writes_nothing(site: FeedSite, crawl: Crawl) -> None
     assert report.new == 0
     assert await crawl.titles(feed_id) == []
     assert (await crawl.state(feed_id)).status == "pending"
+
+
+async def test_a_first_fetch_of_many_entries_refreshes_the_statistics_of_plans(
+    site: FeedSite, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome_writer, "ANALYZE_AFTER", 30)
+    for number in range(40):
+        site.publish(f"Entry {number}")
+    async with crawl_on(postgres_url) as crawl:
+        await crawl.follow(site.feed_url())
+        await crawl.check()
+        for number in range(2):
+            site.publish(f"Later entry {number}")
+            await crawl.check(at_least=25 * HOUR)
+
+        assert (await crawl.column(_ANALYZED))[0] >= 40
+        assert await crawl.runtime.db.analyze_after(1) is False, "the statistics know a larger collection"
 
 
 async def test_a_wish_that_comes_while_a_check_is_under_way_is_kept(site: FeedSite, crawl: Crawl) -> None:
@@ -359,8 +414,9 @@ def _rss(*items: str) -> str:
     return f'<rss version="2.0"><channel><title>T</title><link>http://s.test/</link>{"".join(items)}</channel></rss>'
 
 
-def _item(guid: str, title: str, path: str) -> str:
-    return f"<item><guid>{guid}</guid><title>{title}</title><link>http://s.test{path}</link></item>"
+def _item(guid: str, title: str, path: str, text: str = "") -> str:
+    link = f"<link>http://s.test{path}</link>"
+    return f"<item><guid>{guid}</guid><title>{title}</title>{link}<description>{text}</description></item>"
 
 
 class Rows(list[tuple[object, ...]]):

@@ -1,8 +1,9 @@
 """Permanent redirects: believed after three sightings, and a merge that loses nobody's marks."""
 
 from reedbed.domain.article_selectors import ArticleSelectors
+from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.times import HOUR
-from reedbed.store import article_selectors, feed_merge
+from reedbed.store import article_selectors, entry_lists, feed_merge
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -164,11 +165,10 @@ async def _star(crawl: Crawl, user_id: int, feed_id: int, title: str) -> None:
 
 
 async def _unread(crawl: Crawl, user_id: int) -> list[str]:
-    return sorted(
-        await crawl.column(
-            "SELECT e.title FROM unread u JOIN entries e ON e.id = u.entry_id AND e.feed_id = u.feed_id"
-            " JOIN subscriptions s ON s.user_id = u.user_id AND s.feed_id = u.feed_id"
-            " WHERE u.user_id = :u AND (u.kept OR u.entry_id > s.read_to) AND u.entry_id > s.since_id",
-            u=user_id,
-        )
-    )
+    return await _listed(crawl, user_id, view="unread")
+
+
+async def _listed(crawl: Crawl, user_id: int, view: View = "all", feed_id: int | None = None) -> list[str]:
+    async with crawl.runtime.db.read() as tx:
+        page = await entry_lists.page(tx, user_id, ViewQuery(view, feed_id=feed_id), None, 200)
+    return [] if page is None else sorted(row.title for row in page.rows)

@@ -229,12 +229,17 @@ async def test_a_story_long_without_news_dissolves_and_its_entries_stay(press: P
         assert await entries.get(tx, press.user_id, ids[0]) is not None
 
 
-async def test_a_story_follows_a_feed_that_becomes_part_of_another(press: Press) -> None:
-    await press.print_bridge()
+async def test_entries_that_came_with_a_merged_feed_are_in_no_story(press: Press) -> None:
+    ids = await press.print_bridge()
     async with press.runtime.db.write() as tx:
         await feed_merge.merge(tx, press.feeds[2], press.feeds[1])
     line = await press.only_story()
-    assert (line.entries, line.feeds) == (3, 2)
+    assert (line.entries, line.feeds) == (2, 2)
+    async with press.runtime.db.read() as tx:
+        assert await stories.story_of(tx, press.user_id, ids[2]) is None
+    await press.print(BRIDGE[0], 0)
+    await press.group()
+    assert (await press.only_story()).entries == 3
 
 
 async def test_pages_follow_each_other_without_gap_or_double(press: Press) -> None:

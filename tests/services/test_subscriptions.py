@@ -1,9 +1,15 @@
 """Following, changing, leaving and coming back."""
 
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.subscriptions import SubscriptionFilter
+from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
+from reedbed.services.feed_preview import preview_feed
 from reedbed.services.folders import create_folder
 from reedbed.services.subscriptions import (
     Change,
@@ -33,8 +39,8 @@ async def test_a_page_leads_to_its_feed(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
     made = await subscribe(crawl.runtime, user, Wish(site.page("/home")))
-    assert made.feed.url == site.feed_url()
-    assert made.url == site.url + "/home"
+    assert made.url == made.feed.url == site.feed_url()
+    assert made.asked_url == site.url + "/home"
 
 
 async def test_a_page_without_a_feed_is_said_plainly(crawl: Crawl, site: FeedSite) -> None:
@@ -96,6 +102,159 @@ async def test_a_feed_with_credentials_is_private_and_they_are_not_in_its_addres
     assert "s3cret" not in seen.feed.url
     assert "s3cret" not in seen.url
     assert seen.unread == 1
+
+
+@pytest.mark.parametrize("by_page", [False, True], ids=["feed", "page"])
+async def test_credentials_in_an_address_that_is_looked_at_are_kept(
+    crawl: Crawl, site: FeedSite, by_page: bool
+) -> None:
+    site.protect("ann", "s3cret/&")
+    site.publish("Hello", key="a")
+    user = await crawl.person()
+    address = (site.page("/home") if by_page else site.feed_url()).replace("://", "://ann:s3cret%2F%26@")
+    made = await subscribe(crawl.runtime, user, Wish(address))
+    assert (made.feed.private, made.feed.username, made.feed.has_password) == (True, "ann", True)
+    assert (made.url, made.unread, site.count()) == (site.feed_url(), 1, 1)
+    site.publish("Again", key="b")
+    await crawl.check(at_least=DAY)
+    assert ((await _get(crawl, user, made.id)).unread, site.count(status=200)) == (2, 2)
+
+
+async def test_credentials_go_to_no_other_origin(crawl: Crawl, site: FeedSite) -> None:
+    async with FeedSite() as other:
+        other.publish("Hello", key="a")
+        page = site.put("/home", f'<link rel=alternate type=application/rss+xml href="{other.feed_url()}">')
+        made = await subscribe(
+            crawl.runtime, await crawl.person(), Wish(page.replace("://", "://ann:s3cret@"))
+        )
+        assert (made.url, made.feed.private) == (other.feed_url(), False)
+        assert all("Authorization" not in request.headers for request in other.requests)
+
+
+async def test_a_feed_with_credentials_never_joins_the_shared_one(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    shared = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    user = await crawl.person()
+    mine = await subscribe(crawl.runtime, user, Wish(site.feed_url(), username="ann", password="s3cret"))
+    assert (mine.feed.id != shared.feed.id, mine.feed.private) == (True, True)
+    with pytest.raises(Conflict):
+        await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+
+
+async def test_a_password_may_come_apart_from_the_name_in_the_address(crawl: Crawl, site: FeedSite) -> None:
+    site.protect("ann", "s3cret")
+    site.publish("One")
+    url = site.feed_url().replace("://", "://ann@")
+    made = await subscribe(crawl.runtime, await crawl.person(), Wish(url, password="s3cret"))
+    assert (made.feed.username, made.feed.has_password, made.feed.state.status) == ("ann", True, "success")
+
+
+async def test_name_and_password_are_changed_and_taken_away(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    site.protect("ann", "s3cret")
+    changed = await change_subscription(
+        crawl.runtime, user, made.id, Change(username="ann", password="s3cret")
+    )
+    assert (changed.id, changed.feed.private, changed.feed.username) == (made.id, True, "ann")
+    await crawl.check()
+    seen = await _get(crawl, user, made.id)
+    assert (seen.unread, seen.feed.state.status) == (1, "success")
+    site.protect("ann", "other")
+    await change_subscription(crawl.runtime, user, made.id, Change(password="other"))
+    await crawl.check()
+    assert (await _get(crawl, user, made.id)).feed.state.status == "success"
+    without = await change_subscription(crawl.runtime, user, made.id, Change(username=None))
+    assert (without.feed.private, without.feed.username, without.feed.has_password) == (True, None, False)
+    with pytest.raises(Invalid, match="needs a user name"):
+        await change_subscription(crawl.runtime, user, made.id, Change(password="x"))
+
+
+async def test_another_address_takes_the_password_along_on_its_own_site_only(
+    crawl: Crawl, site: FeedSite
+) -> None:
+    site.publish("Hello", key="a")
+    user = await crawl.person()
+    wish = Wish(site.feed_url(), username="ann", password="s3cret")
+    made = await subscribe(crawl.runtime, user, wish)
+    near = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url("other")))
+    assert (near.feed.username, near.feed.has_password) == ("ann", True)
+    far = await change_subscription(crawl.runtime, user, made.id, Change(url="http://localhost:9/feed"))
+    assert (far.feed.username, far.feed.private) == (None, False)
+
+
+async def test_following_asks_the_server_once(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    assert (made.title, made.unread, made.feed.state.status) == ("Feed main", 1, "success")
+    assert made.feed.state.etag
+    topics = [hint.topic for hint in crawl.bus.sent if hint.topic in ("subscriptions", "new_entry")]
+    assert topics == ["subscriptions", "new_entry", "subscriptions"], "a stream hears of the feed first"
+    await crawl.check()
+    assert site.count() == 1
+    assert await crawl.column("SELECT lease_holder FROM feed_fetch_state") == [None]
+    await crawl.check(at_least=DAY)
+    assert [request.status for request in site.seen()] == [200, 304]
+
+
+async def test_a_preview_and_following_it_ask_the_server_once(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    page, user = site.page("/home"), await crawl.person()
+    shown = await preview_feed(crawl.runtime, user, page)
+    await subscribe(crawl.runtime, user, Wish(shown.url))
+    await crawl.check()
+    assert (len(site.seen_at("/home")), site.count()) == (1, 1)
+
+
+async def test_what_one_user_previewed_is_not_what_another_follows(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    await preview_feed(crawl.runtime, await crawl.person(), site.feed_url())
+    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    assert site.count() == 2
+
+
+async def test_a_server_that_asks_for_peace_is_not_asked_again(crawl: Crawl, site: FeedSite) -> None:
+    site.misbehave(status=429, headers={"Retry-After": "3600"})
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    await crawl.check()
+    assert (site.count(), made.feed.state.status) == (1, "temporary_error")
+
+
+async def test_a_permanent_redirect_is_followed_to_the_feed_s_own_address(
+    crawl: Crawl, site: FeedSite
+) -> None:
+    site.publish("Hello", key="a", feed="new")
+    site.redirect(site.feed_url("new"))
+    made = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    assert (made.url, made.unread, made.feed.state.redirect_url) == (site.feed_url("new"), 1, None)
+    assert (site.count(), site.count("new")) == (1, 1)
+
+
+async def test_the_address_shown_is_the_one_that_a_redirect_led_to(crawl: Crawl, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    site.publish("Hello", key="a", feed="new")
+    site.redirect(site.feed_url("new"))
+    for _ in range(3):
+        await crawl.check_anyway(made.feed.id)
+    seen = await _get(crawl, user, made.id)
+    assert (seen.url, seen.asked_url) == (site.feed_url("new"), site.feed_url())
+    same = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url()))
+    assert same.feed.id == made.feed.id
+
+
+async def test_an_address_that_is_private_now_and_was_shared_is_not_followed_twice(
+    crawl: Crawl, site: FeedSite
+) -> None:
+    site.publish("Hello", key="a")
+    user, address = await crawl.person(), f"{site.feed_url()}?sid=1234"
+    await crawl.follow(address, user_id=user)
+    with pytest.raises(Conflict):
+        await subscribe(crawl.runtime, user, Wish(address))
 
 
 async def test_coming_back_brings_the_read_state_back(crawl: Crawl, site: FeedSite) -> None:
@@ -190,7 +349,67 @@ async def test_refreshing_all_leaves_out_what_is_paused(crawl: Crawl, site: Feed
     await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
     paused = await subscribe(crawl.runtime, user, Wish(site.feed_url("other"), looked=True))
     await change_subscription(crawl.runtime, user, paused.id, Change(paused=True))
-    assert await refresh_all(crawl.runtime, user) == 1
+    assert await refresh_all(crawl.runtime, user) == (1, [])
+
+
+async def test_a_new_interval_moves_the_next_check_at_once(crawl: Crawl, site: FeedSite) -> None:
+    for days in range(3):  # a rare feed: checked once a day
+        site.publish(f"{days}", published=datetime.now(UTC) - timedelta(days=100 * (days + 1)))
+    user, other = await crawl.person(), await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    feed_id = await crawl.follow(site.feed_url(), user_id=other)
+    await crawl.check()
+    before = await crawl.state(feed_id)
+    assert before.next_check_at and before.last_checked_at
+    assert before.next_check_at - before.last_checked_at > 20 * HOUR
+
+    async def wait_with(**change: Any) -> tuple[Millis, str | None]:
+        await change_subscription(crawl.runtime, user, made.id, Change(**change))
+        state = await crawl.state(feed_id)
+        assert state.next_check_at and state.last_checked_at
+        return state.next_check_at - state.last_checked_at, state.next_check_rule
+
+    wait, rule = await wait_with(interval=HOUR)
+    assert 54 * MINUTE <= wait <= 66 * MINUTE and rule == "wish"
+    assert crawl.heard("wake")
+    wait, rule = await wait_with(interval=3 * HOUR)
+    assert 2.7 * HOUR <= wait <= 3.3 * HOUR and rule == "wish"
+    wait, rule = await wait_with(paused=True)
+    assert wait > 20 * HOUR and rule == "slow"
+    wait, rule = await wait_with(paused=False)
+    assert 2.7 * HOUR <= wait <= 3.3 * HOUR
+    wait, rule = await wait_with(interval=None)
+    assert wait > 20 * HOUR and rule == "slow"
+
+
+async def test_a_new_interval_heeds_failures_and_what_the_server_asked_for(
+    crawl: Crawl, site: FeedSite
+) -> None:
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    site.misbehave(status=503, retry_after=7200)
+    await crawl.check()
+    await change_subscription(crawl.runtime, user, made.id, Change(interval=15 * MINUTE))
+    state = await crawl.state(made.feed.id)
+    assert state.next_check_at is not None and state.next_check_at >= (state.retry_after_until or 0) > 0
+
+
+async def test_a_new_interval_holds_for_a_feed_that_is_being_checked(crawl: Crawl, site: FeedSite) -> None:
+    for days in range(3):
+        site.publish(f"{days}", published=datetime.now(UTC) - timedelta(days=100 * (days + 1)))
+    user = await crawl.person()
+    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    answer = asyncio.Event()
+    site.misbehave(until=answer)
+    checking = asyncio.create_task(crawl.check())
+    while site.arrived.count("/main.feed") < 1:  # noqa: ASYNC110  the site has no event for it
+        await asyncio.sleep(0.01)
+    await change_subscription(crawl.runtime, user, made.id, Change(interval=HOUR))
+    answer.set()
+    await checking
+    site.behave()
+    await crawl.check()
+    assert (await crawl.state(made.feed.id)).next_check_rule == "wish"
 
 
 async def _get(crawl: Crawl, user: int, subscription_id: int):

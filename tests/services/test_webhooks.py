@@ -90,6 +90,15 @@ async def test_new_entries_are_told_by_a_signed_call(
     assert (delivery.state, delivery.tries, delivery.status) == ("delivered", 1, 200)
 
 
+async def test_what_a_rule_mutes_is_neither_told_nor_counted(
+    site: FeedSite, crawl: Crawl, user: int, hook: Webhook
+) -> None:
+    await create_rule(crawl.runtime, user, draft(read_action("mute")))
+    await arrive(crawl, site, user, "A heron", "A duck")
+    (said,) = told(site)
+    assert ([entry["title"] for entry in said["entries"]], said["count"]) == (["A duck"], 1)
+
+
 async def test_only_the_followers_who_asked_are_told(site: FeedSite, crawl: Crawl, user: int) -> None:
     site.put("/other", "thanks")
     other = await crawl.person()

@@ -67,12 +67,17 @@ class Desk:
         return await get_summary(self.runtime, self.user, entry_id, again=again)
 
     async def write(self, *, most: int = 20) -> int:
-        """Let a worker do what can be done now; how many summaries it tried to write."""
+        """Let a worker do what can be done now; how many summaries it tried to write.
+
+        Extracts that stand in for the model are written as well, but only its own summaries counted.
+        """
         tried = 0
-        for _ in range(most):
+        for _ in range(100):
+            if tried == most:
+                break
             match await next_task(self.runtime):
                 case Task() as task:
-                    tried += 1
+                    tried += task.permit is not None or self.runtime.ai.model is None
                     await write_task(self.runtime, task)
                 case Nap():
                     break

@@ -1,12 +1,15 @@
 """Both engines keep the same promises about transactions."""
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
 from sqlite3 import DatabaseError
 
+import asyncpg
 import pytest
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
@@ -16,6 +19,8 @@ from reedbed.store import sqlite
 from reedbed.store.database import Database, Tx, counting
 from reedbed.store.dialect import among, larger, smaller
 from reedbed.store.opening import open_database
+from reedbed.store.postgresql import LOCK_SECONDS
+from reedbed.store.postgresql_faults import LOCKED
 from reedbed.store.sqlite import connect
 from reedbed.store.statements import Statement
 from reedbed.store.tables import app_settings
@@ -148,9 +153,17 @@ async def test_larger_and_smaller_compare_numbers_on_both_engines(db: Database) 
 
 async def test_run_tells_how_many_rows_it_touched(db: Database) -> None:
     async with db.write() as tx:
-        await tx.run(PUT, _row("a"))
+        assert await tx.run(PUT, _row("a")) == 1
+        assert await tx.run(PUT, _row("a")) == 0
         assert await tx.run(DELETE, {"key": "a"}) == 1
         assert await tx.run(DELETE, {"key": "a"}) == 0
+
+
+async def test_a_statement_that_returns_rows_can_run_for_its_effect_on_many(db: Database) -> None:
+    async with db.write() as tx:
+        await tx.run_each(PUT, [_row("a"), _row("b"), _row("b")])
+        await tx.run_each(PUT, [])
+    assert await _keys(db) == ["a", "b"]
 
 
 async def test_statements_are_counted(db: Database) -> None:
@@ -182,6 +195,45 @@ def _in_the_file(url: str) -> int:
             return connection.execute("SELECT count(*) FROM app_settings").fetchone()[0]
         except DatabaseError:  # copied while it was being written
             return 0
+
+
+async def test_a_table_that_another_session_keeps_locked_is_said_within_seconds(postgres_url: str) -> None:
+    """Twelve want it and there are two connections: each would wait for the lock after the one before."""
+    db = await open_database(postgres_url, pool_size=2)
+    other = await asyncpg.connect(postgres_url)
+    try:
+        async with other.transaction():
+            await other.execute("LOCK TABLE app_settings IN ACCESS EXCLUSIVE MODE")
+            begun = time.monotonic()
+            refused = await asyncio.gather(*(_keys(db) for _ in range(12)), return_exceptions=True)
+            took = time.monotonic() - begun
+        assert [str(each) for each in refused] == [LOCKED] * 12
+        assert took < 2 * LOCK_SECONDS + 5  # five more: this machine may be busy
+        assert await _keys(db) == []
+    finally:
+        await other.close()
+        await db.close()
+
+
+async def test_a_file_that_another_program_keeps_locked_is_said_within_seconds(sqlite_url: str) -> None:
+    """Those who wait for their turn to write do not each wait for the lock again."""
+    db = await open_database(sqlite_url)
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        refused = await asyncio.gather(*(_put(db, str(each)) for each in range(8)), return_exceptions=True)
+        took = time.monotonic() - begun
+        other.execute("ROLLBACK")
+    assert {str(each) for each in refused} == {sqlite.LOCKED}
+    assert took < 15  # each by itself would make forty
+    await _put(db, "after")
+    assert await _keys(db) == ["after"]
+    await db.close()
+
+
+async def _put(db: Database, key: str) -> None:
+    async with db.write() as tx:
+        await tx.run(PUT, _row(key))
 
 
 async def _keys(db: Database) -> list[str]:

@@ -115,6 +115,11 @@ HOT = {
         "uq_unread_entry (user_id=? AND entry_id=?)",
         "uq_unread_entry",
     ),
+    "read, the rows of a step": (
+        reading._DELETE("step"),
+        "uq_unread_entry (user_id=? AND entry_id=?)",
+        "unread",
+    ),
     "unread again": (reading._COUNT_UP("ids"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "unread again, the row": (reading._INSERT("ids"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "read by ids": (_stage("read", "ids"), "uq_unread_entry (user_id=? AND entry_id=?)", "uq_unread_entry"),

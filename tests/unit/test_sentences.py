@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from reedbed.web.sentences import retell
-from reedbed.web.speech import decimal, speak
+from reedbed.web.speech import decimal, ngettext, speak
+from reedbed.web.templating import environment
+from reedbed.web.views.frame import Count
 
 SOURCES = Path(__file__).parents[2] / "src" / "reedbed"
 WRITERS = (
@@ -27,6 +29,14 @@ def test_a_fraction_is_written_as_the_language_does() -> None:
     assert decimal(1234.56, 1) == "1\u202f234,6"
     speak("en")
     assert decimal(83.333, 1) == "83.3"
+
+
+def test_numbers_are_written_alike_in_plural_texts_and_on_their_own() -> None:
+    speak("en")
+    assert ngettext("%(num)s feed", "%(num)s feeds", 5_000) == "5\u202f000 feeds" == f"{Count(5_000)} feeds"
+    assert ngettext("%(num)s feed", "%(num)s feeds", 1) == "1 feed"
+    template = environment().from_string("{{ ngettext('%(num)s feed', '%(num)s feeds', 5000) }}")
+    assert template.render() == "5\u202f000 feeds"
 
 
 @pytest.mark.parametrize("name", WRITERS)

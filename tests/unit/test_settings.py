@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reedbed.domain.errors import CannotStart
-from reedbed.settings import load
+from reedbed.settings import Settings, load, unknown_settings
 
 PRICES = {"ai_price_input": 0.5, "ai_price_output": 1.5}
 
@@ -51,3 +51,23 @@ def test_a_wrong_setting_is_explained(given: dict[str, object], said: str) -> No
 )
 def test_a_right_one_is_taken(given: dict[str, object]) -> None:
     assert load(given)
+
+
+def test_an_unknown_setting_is_named_with_the_nearest_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REEDBED_PROT", "9")
+    monkeypatch.setenv("reedbed_port", "9")  # case does not matter
+    monkeypatch.setenv("OTHER_PROT", "9")
+    (tmp_path / ".env").write_text("REEDBED_FETCH_TIMOUT=9\nREEDBED_HOST=127.0.0.1\nREEDBED_QQ=1\n")
+    assert unknown_settings() == [
+        "REEDBED_FETCH_TIMOUT is not a setting and is ignored. Did you mean REEDBED_FETCH_TIMEOUT?",
+        "REEDBED_PROT is not a setting and is ignored. Did you mean REEDBED_PORT?",
+        "REEDBED_QQ is not a setting and is ignored. See docs/settings.md for the names.",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_no_setting_is_unknown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"REEDBED_{name.upper()}", "x")
+    assert unknown_settings() == []

@@ -1,10 +1,12 @@
 """What must not be anywhere in the tree: a rule worth saying twice is a check."""
 
+import ast
 import itertools
 import json
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,66 @@ def test_every_direct_dependency_says_why_it_is_here() -> None:
     rows = [line for line in (ROOT / "docs/dependencies.md").read_text().splitlines() if line.startswith("|")]
     told = {name.strip() for row in rows for name in re.sub(r"\(.*?\)", "", row.split("|")[1]).split(",")}
     assert names - told == set()
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"a++", r"[ab]*+", r"x{2}+", r"(?:a?)?+", r"(?>a)", r"[]x]++", r"\\++", r"(?P<n>(?>a)"]
+)
+def test_a_pattern_that_old_pythons_match_wrongly_is_found(pattern: str) -> None:
+    assert _is_possessive(pattern)
+    assert _is_possessive(pattern.encode())
+
+
+@pytest.mark.parametrize("pattern", [r"a+b", r"[*+,+]", r"[]*+]", r"\++", r"\*+", "(?=a)", r"C\+\+", "plain"])
+def test_other_patterns_are_let_through(pattern: str) -> None:
+    assert not _is_possessive(pattern)
+
+
+def test_no_pattern_is_possessive_or_atomic() -> None:
+    """Python before 3.11.5 matches both wrongly, and Debian 12 has 3.11.2."""
+    found = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in _files()
+        if file.suffix == ".py"
+        for node in _patterns(ast.parse(file.read_text()), every_string=(ROOT / "src") in file.parents)
+        if _is_possessive(_literal(node))
+    ]
+    assert found == []
+
+
+def _patterns(tree: ast.AST, *, every_string: bool) -> Iterator[ast.expr]:
+    """What `re` is called with; in the package every string, for patterns are put together from others."""
+    for node in ast.walk(tree):
+        if every_string and isinstance(node, ast.Constant | ast.JoinedStr):
+            yield node
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re")), args=[pattern, *_]):
+                yield pattern
+            case _:
+                pass
+
+
+def _literal(node: ast.expr) -> str | bytes:
+    """A string as it is written, with an `x` for each value that an f-string puts in."""
+    match node:
+        case ast.Constant(value=str() | bytes() as value):
+            return value
+        case ast.JoinedStr(values=values):
+            return "".join(str(_literal(value)) or "x" for value in values)
+        case _:
+            return ""
+
+
+def _is_possessive(pattern: str | bytes) -> bool:
+    if isinstance(pattern, bytes):
+        pattern = pattern.decode("latin-1")
+    bare = _ESCAPED_OR_CLASS.sub("x", pattern)
+    return _POSSESSIVE.search(bare) is not None
+
+
+# A backslash with what follows it, or a class of characters: neither is a quantifier.
+_ESCAPED_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
+_POSSESSIVE = re.compile(r"[*+?]\+|\{[0-9]*,?[0-9]*\}\+|\(\?>")
 
 
 def _places(pattern: re.Pattern[str]) -> list[str]:

@@ -9,6 +9,9 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.times import HOUR, MINUTE
+from reedbed.events.redis import connect
+from reedbed.events.redis_pacer import RedisPacer
+from reedbed.events.redis_reach import Reach
 from reedbed.services import outcome_writer
 from reedbed.services.leases import while_alone
 from reedbed.services.refresh import request_refresh, wake_worker
@@ -101,6 +104,32 @@ async def test_a_host_is_asked_in_turn_and_does_not_hold_up_others(database_url:
     # Each has its turn by the clock, whatever held up the one before it.
     assert [after for number, after in enumerate(moments) if after - began < 0.15 * number - 0.01] == []
     assert len(moments) == 6
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+async def test_workers_together_have_only_so_many_requests_in_flight_at_a_host(
+    database_url: str, redis_url: str, at_once: int
+) -> None:
+    client = await connect(redis_url)
+    ready = asyncio.Event()
+    policy = {"host_delay": 5, "host_concurrency": at_once}
+    async with FeedSite() as site, crawl_on(database_url, **policy) as crawl:
+        for number in range(9):
+            site.misbehave(feed=f"f{number}", until=ready)
+            site.publish("One", feed=f"f{number}")
+            await crawl.follow(site.feed_url(f"f{number}"))
+        one, other = (
+            replace(crawl.runtime, name=name, pacer=RedisPacer(client, Reach())) for name in ("one", "other")
+        )
+        async with _working(one), _working(other):
+            await _until(lambda: _arrived(site, at_once))
+            await asyncio.sleep(0.5)  # in which no other one may come
+            assert len(site.arrived) == at_once
+            ready.set()
+            await _until(lambda: _all_checked(crawl))
+    assert len(site.arrived) == 9
+    assert await client.keys("reedbed:in_flight:*") == []
+    await client.aclose()
 
 
 async def test_what_would_wait_long_for_its_host_is_given_back(site: FeedSite, crawl: Crawl) -> None:

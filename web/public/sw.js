@@ -67,15 +67,13 @@ async function networkFirst(request, key) {
     const response = await fetch(request);
     if (response.ok && !response.redirected) await keep(key, response.clone());
     return response;
-  } catch (error) {
-    return (await caches.match(key)) ?? (await otherwise(request, error));
+  } catch {
+    return (await caches.match(key)) ?? (await otherwise(request));
   }
 }
 
-async function otherwise(request, error) {
-  // A missing picture shows its description; it is no fault of the page.
-  if (request.destination === "image") return new Response(null, { status: 504 });
-  if (request.mode !== "navigate") throw error;
+async function otherwise(request) {
+  if (request.mode !== "navigate") return new Response(null, { status: 504 }); // the page takes it for `offline`
   return (await listOf(request)) ?? caches.match("/offline");
 }
 

@@ -34,9 +34,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An expected failure. `limited` is "too many requests", `empty` an answer without words."""
+    """An expected failure. `limited` is "too many requests", `empty` an answer without words, `unreadable` an
+    answer that is not what was asked for."""
 
-    kind: Literal["temporary", "limited", "permanent", "empty"]
+    kind: Literal["temporary", "limited", "permanent", "empty", "unreadable"]
     message: str
     tokens_in: int = 0
     tokens_out: int = 0

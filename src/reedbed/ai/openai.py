@@ -111,7 +111,7 @@ def _words(body: bytes) -> Answer | Trouble:
         said = orjson.loads(body)
         text = said["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
-        return Trouble("permanent", "The model's answer could not be read.")
+        return Trouble("unreadable", "The model's answer could not be read.")
     tokens_in, tokens_out = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
     if not isinstance(text, str) or not text.strip():
         return Trouble("empty", "The model answered nothing.", tokens_in, tokens_out)

@@ -12,7 +12,6 @@ from reedbed.services.images import pictures_for_programs
 router = APIRouter(tags=["entries"])
 
 HEADERS = {
-    "Cache-Control": "private, max-age=300",
     "Content-Security-Policy": "default-src 'none'; img-src 'self' https: data:; media-src https:; sandbox",
 }
 

@@ -7,7 +7,7 @@ from reedbed.api.people_out import UserOut, user_json
 from reedbed.domain.accounts import NewSession
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.client_ip import client_ip
-from reedbed.http.cookies import clear_session_cookie, set_session_cookie
+from reedbed.http.cookies import DEVICE_COOKIE, clear_session_cookie, set_session_cookie
 from reedbed.http.csrf import check_not_foreign
 from reedbed.http.json import json_response, moment
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
@@ -102,6 +102,7 @@ async def do_log_in(request: Request, runtime: RuntimeOf, body: Credentials) -> 
         body.password,
         user_agent=request.headers.get("user-agent"),
         ip=client_ip(request),
+        device=request.cookies.get(DEVICE_COOKIE),
     )
     return _welcome(request, runtime, session, 200)
 
@@ -124,7 +125,8 @@ async def log_out_everywhere(request: Request, runtime: RuntimeOf, caller: Sessi
     summary="Register",
     description=(
         "With an invitation the account is ready: 201 and a session. In the open, one answer for every "
-        "address, known or not: 202, and a letter with a link."
+        "address, known or not: 202, and a mail with a link. After three mails "
+        "to one address within an hour it is 429, known or not."
     ),
     responses={201: {"model": SessionOut}, 202: {"model": MessageOut}},
 )
@@ -152,7 +154,7 @@ async def do_verify(runtime: RuntimeOf, body: VerifyBody) -> Response:
 @router.post(
     "/forgot-password",
     status_code=202,
-    summary="Ask for a letter with a link",
+    summary="Ask for a mail with a link",
     responses={202: {"model": MessageOut}},
 )
 async def do_forget(request: Request, runtime: RuntimeOf, body: ForgotBody) -> Response:

@@ -59,6 +59,7 @@ class DigestOut(ScopeOut):
     error: str | None
     model: str
     built_in: bool
+    fallback: bool = Field(description="A model was to be asked, but did not answer.")
     entries: int
     feeds: int
     items: int = Field(description="Events told of; several entries about one are one.")
@@ -171,6 +172,7 @@ def _digest(digest: Digest) -> dict[str, Any]:
         "error": digest.error,
         "model": digest.model,
         "built_in": digest.model == EXTRACT,
+        "fallback": text.fallback,
         "entries": digest.entries,
         "feeds": text.feeds,
         "items": text.items,

@@ -38,7 +38,8 @@ router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
 SEARCH = (
     'Full-text search: words, "a phrase", -without, prefix*, this OR that, title:, author:, feed:, folder:, '
-    "tag:, is:unread, is:starred, is:later, lang:de, after:2026-11-01, before:7d. Matches are in `matched`."
+    "tag:, is:unread, is:starred, is:later, is:muted, lang:de, after:2026-11-01, before:7d. Matches are in "
+    "`matched`."
 )
 TagName = Annotated[str, Field(max_length=200)]
 

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from reedbed.domain.hints import Hint
 from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.services.live import follow
+from reedbed.services.live import check_room, follow
 from reedbed.services.runtime import Runtime
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"])
@@ -24,7 +24,8 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         "Events: `new_entry`, `entry_updated`, `state_changed`, `counts`, `progress`, `subscriptions`, "
         "`notice` (a rule that notifies has matched), and `resync` after a gap: read everything again. "
         "A comment every 30 s keeps the connection open. "
-        "`Last-Event-ID` is honoured. The stream ends by itself after about an hour; reconnect."
+        "`Last-Event-ID` is honoured. The stream ends by itself after about an hour; reconnect. "
+        "429 where one user has too many streams open (REEDBED_MAX_STREAMS_PER_USER)."
     ),
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
@@ -35,6 +36,7 @@ async def events(
     caller: CallerOf,
     since: Annotated[str | None, Query(max_length=100, description="Begin after this event's id.")] = None,
 ) -> StreamingResponse:
+    check_room(runtime, caller)
     last_id = request.headers.get("last-event-id") or since
     return StreamingResponse(
         _written(runtime, follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream"

@@ -40,6 +40,8 @@ class FeedOut(BaseModel):
     kind: str
     enabled: bool
     private: bool
+    username: str | None
+    has_password: bool
     fetch_state: FetchStateOut
 
 
@@ -55,6 +57,8 @@ def feed_json(feed: FollowedFeed) -> dict[str, Any]:
         "kind": feed.kind,
         "enabled": feed.enabled,
         "private": feed.private,
+        "username": feed.username,
+        "has_password": feed.has_password,
         "fetch_state": _state_json(feed.state),
     }
 

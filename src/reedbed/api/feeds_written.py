@@ -1,19 +1,23 @@
 """Entries written as a feed: Atom 1.0 and JSON Feed 1.1, well-formed whatever the entries hold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from lxml import etree
 
+from reedbed.domain.reader_ids import state_name
 from reedbed.domain.texts import writable
-from reedbed.domain.times import Instant, rfc3339
+from reedbed.domain.times import SECOND, Instant, rfc3339
 from reedbed.store.entry_texts import EntryWords
 
 ATOM = "http://www.w3.org/2005/Atom"
 # The stubs of lxml know no namespace without a prefix.
 _NAMESPACES: Any = {None: ATOM}
+_READER = "http://www.google.com/schemas/reader/atom/"
+_READER_STATES = "http://www.google.com/reader/"
+_READ, _FRESH = state_name("read"), state_name("fresh")
 _XML = "http://www.w3.org/XML/1998/namespace"
 
 
@@ -41,6 +45,51 @@ def as_atom(head: Masthead, entries: Sequence[EntryWords]) -> bytes:
     for entry in entries:
         _atom_entry(root, head, entry)
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+
+
+def as_reader_atom(stream: Mapping[str, Any], self_url: str) -> bytes:
+    """Google Reader items as Atom. newsboat takes the read state from the labels of categories."""
+    root = etree.Element(f"{{{ATOM}}}feed", nsmap={**_NAMESPACES, "gr": _READER})
+    _say(root, "id", f"tag:google.com,2005:reader/{stream['id']}")
+    _say(root, "title", stream["title"])
+    _say(root, "updated", rfc3339(stream["updated"] * SECOND))
+    _link(root, self_url, rel="self", type="application/atom+xml")
+    if "continuation" in stream:
+        etree.SubElement(root, f"{{{_READER}}}continuation").text = stream["continuation"]
+    for item in stream["items"]:
+        _reader_entry(root, item)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+
+
+def _reader_entry(root: Any, item: Mapping[str, Any]) -> None:
+    element = etree.SubElement(root, f"{{{ATOM}}}entry")
+    _say(element, "id", item["id"])
+    _say(element, "title", item["title"])
+    _say(element, "published", rfc3339(item["published"] * SECOND))
+    _say(element, "updated", rfc3339(item["updated"] * SECOND))
+    author = etree.SubElement(element, f"{{{ATOM}}}author")
+    _say(author, "name", item.get("author") or item["origin"]["title"])
+    _link(element, item["alternate"][0]["href"], rel="alternate", type="text/html")
+    for enclosure in item.get("enclosure", ()):
+        _link(element, enclosure["href"], rel="enclosure", type=writable(enclosure["type"]))
+    for term in item["categories"]:
+        _reader_category(element, term)
+    if _READ not in item["categories"]:
+        _reader_category(element, _FRESH)
+    _say(element, "content", item["summary"]["content"], type="html")
+    source = etree.SubElement(element, f"{{{ATOM}}}source")
+    _say(source, "id", f"tag:google.com,2005:reader/{item['origin']['streamId']}")
+    _say(source, "title", item["origin"]["title"])
+    _link(source, item["origin"]["htmlUrl"], rel="alternate", type="text/html")
+
+
+def _reader_category(element: Any, term: str) -> None:
+    """Only states are in the scheme of the labels: a tag called "read" says nothing about the read state."""
+    kind, _, label = term.partition("/-/")[2].partition("/")
+    if kind == "label":
+        _say(element, "category", "", term=writable(term), label=writable(label))
+    else:
+        _say(element, "category", "", term=term, label=term.rpartition("/")[2], scheme=_READER_STATES)
 
 
 def as_json_feed(head: Masthead, entries: Sequence[EntryWords]) -> bytes:

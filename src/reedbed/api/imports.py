@@ -6,13 +6,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from reedbed.api.opml import ImportOut
+from reedbed.api.opml import ImportOut, lines_out
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.files import file_body, received_file
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
 from reedbed.services.library_jobs import (
-    MOST_PROBLEMS,
+    MOST_LINES,
     Import,
     get_import,
     start_file,
@@ -38,7 +38,7 @@ class MovingOut(BaseModel):
     total: int = Field(description="Of so many; 0 while nobody knows.")
     report: LibraryOut = Field(description="What was brought in so far.")
     problems: int = Field(
-        description=f"Feeds that could not be followed; the report names the first {MOST_PROBLEMS}."
+        description=f"Lines that could not be used; the report names the first {MOST_LINES} of all lines."
     )
     error: str | None
 
@@ -54,7 +54,7 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingOut}}
 @router.post(
     "",
     status_code=202,
-    summary="Bring in a file of another reader: OPML, starred JSON, or the database of FreshRSS or Fusion",
+    summary="Bring in a file of another reader: OPML, starred JSON, a database, or a zip archive of these",
     description=(
         "What is no such file is refused at once. The rest is work for a worker: ask again at "
         "`/api/v1/import/{id}`, or listen for `progress` events of the kind `import`."
@@ -78,4 +78,5 @@ async def look(runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Respo
 
 
 def _shape(found: Import) -> dict[str, Any]:
-    return {**asdict(found), "id": str(found.id)}
+    report = asdict(found.report) | lines_out(found.report.lines)
+    return {**asdict(found), "id": str(found.id), "report": report}

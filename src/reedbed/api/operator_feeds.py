@@ -21,7 +21,7 @@ from reedbed.store.operator_feeds import FeedFilter, OperatorFeed
 
 router = APIRouter(prefix="/api/v1/admin/feeds", tags=["operator"])
 
-Status = Literal["all", "working", "pending", "error", "stopped", "off"]
+Status = Literal["all", "working", "damaged", "pending", "error", "stopped", "off"]
 
 
 class FeedChange(BaseModel):
@@ -57,7 +57,7 @@ class OperatorFeedOut(BaseModel):
     id: str
     url: str
     title: str
-    status: Literal["working", "pending", "error", "stopped", "off"]
+    status: Literal["working", "damaged", "pending", "error", "stopped", "off"]
     enabled: bool
     polling: bool
     followers: int

@@ -20,6 +20,7 @@ router = APIRouter(prefix="/published", tags=["published feeds"])
 
 Writer = Callable[[Masthead, Sequence[EntryWords]], bytes]
 
+_ID_WORDS = {"digests": "digest", "stories": "story"}
 _HEADERS = {
     "Cache-Control": "private, max-age=60",
     "X-Robots-Tag": "noindex, nofollow",
@@ -73,7 +74,7 @@ def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> Mast
         self_url=self_url,
         home_url=base_url,
         updated=_changed_at(publication),
-        entry_id_base=f"tag:{host},2026:{'digest' if feed.view.digests else 'entry'}-",
+        entry_id_base=f"tag:{host},2026:{_ID_WORDS.get(feed.view.kind, 'entry')}-",
     )
 
 

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 class PublishBody(BaseModel):
     name: str = Field(examples=["Starred"])
-    view: Literal["unread", "all", "starred", "later", "digests"] = "all"
+    view: Literal["unread", "all", "starred", "later", "history", "stories", "digests"] = "all"
     feed_id: JsonId | None = None
     folder_id: JsonId | None = None
     tag: str | None = None

@@ -29,6 +29,10 @@ class FoundItem(EntryItem):
 class FoundList(BaseModel):
     items: list[FoundItem]
     next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
+    unknown: list[str] = Field(
+        description="The feeds, folders and tags of the search that do not exist.",
+        examples=[["feed:nothing"]],
+    )
 
 
 def keyset_order(order: SearchOrder) -> Order:
@@ -41,7 +45,8 @@ def found_page(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, n
     items = [
         {**entry_item(row, lines.get(row.id)), "matched": _matched(page.matched[row.id])} for row in page.rows
     ]
-    return json_response({"items": items, "next_cursor": following})
+    unknown = [f"{each.kind}:{each.value}" for each in page.unknown]
+    return json_response({"items": items, "next_cursor": following, "unknown": unknown})
 
 
 def _matched(matched: Matched) -> dict[str, Any]:

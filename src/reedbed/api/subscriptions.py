@@ -22,6 +22,7 @@ from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.subscriptions import (
     NO_SUCH,
     Change,
+    RefusedRefresh,
     Wish,
     change_subscription,
     refresh_all,
@@ -43,6 +44,10 @@ class SubscribeBody(BaseModel):
     url: str = Field("", examples=["https://example.org/feed.xml"])
     folder_id: JsonId | None = None
     title: str | None = None
+    username: str | None = Field(
+        None, description="For a feed behind a password, which is private then; also in the address."
+    )
+    password: str | None = None
 
 
 class BatchBody(BaseModel):
@@ -53,6 +58,10 @@ class ChangeBody(BaseModel):
     title: str | None = None
     folder_id: JsonId | None = None
     url: str | None = None
+    username: str | None = Field(
+        None, description="With a password, the feed is private from then on; null takes both away."
+    )
+    password: str | None = None
     paused: bool | None = None
     interval: int | None = Field(
         None, description="Seconds between checks; null takes the feed's own rhythm."
@@ -129,7 +138,8 @@ async def list_subscriptions(
     "", status_code=201, summary="Follow a feed by any address", responses={201: {"model": SubscriptionOut}}
 )
 async def create(runtime: RuntimeOf, caller: CallerOf, body: SubscribeBody) -> Response:
-    made = await subscribe(runtime, caller.user_id, Wish(body.url, body.folder_id, body.title))
+    wish = Wish(body.url, body.folder_id, body.title, username=body.username, password=body.password)
+    made = await subscribe(runtime, caller.user_id, wish)
     return json_response(subscription_json(made), 201)
 
 
@@ -139,9 +149,33 @@ async def batch(runtime: RuntimeOf, caller: CallerOf, body: BatchBody) -> Respon
     return json_response({"items": results, "next_cursor": None})
 
 
-@router.post("/refresh", status_code=202, summary="Check everything now, except what is paused")
+class RefusedOut(BaseModel):
+    id: str
+    reason: str
+    retry_at: str | None = Field(description="When the site may be asked again, if it has said so.")
+
+
+class RefreshAllOut(BaseModel):
+    refreshing: int = Field(description="So many feeds are checked now.")
+    refused: list[RefusedOut]
+
+
+class RefreshOut(BaseModel):
+    refreshing: bool
+    reason: str | None = Field(None, description="Why it is not checked now; only if it is not.")
+    retry_at: str | None = Field(None, description="When the site may be asked again, if it has said so.")
+
+
+@router.post(
+    "/refresh",
+    status_code=202,
+    summary="Check everything now, except what is paused",
+    responses={202: {"model": RefreshAllOut}},
+)
 async def refresh_everything(runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit) -> Response:
-    return json_response({"refreshing": await refresh_all(runtime, caller.user_id)}, 202)
+    count, refused = await refresh_all(runtime, caller.user_id)
+    named = [{"id": str(one.subscription_id), **_why(one)} for one in refused]
+    return json_response({"refreshing": count, "refused": named}, 202)
 
 
 @router.get("/{subscription_id}", summary="One subscription", responses=ONE)
@@ -165,16 +199,25 @@ async def delete(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) 
     return Response(status_code=204)
 
 
-@router.post("/{subscription_id}/refresh", status_code=202, summary="Check this feed now")
+@router.post(
+    "/{subscription_id}/refresh",
+    status_code=202,
+    summary="Check this feed now",
+    responses={202: {"model": RefreshOut}},
+)
 @router.post(
     "/{subscription_id}/enable",
     status_code=202,
     summary="Bring a stopped feed back, which a check does too",
+    responses={202: {"model": RefreshOut}},
 )
 async def refresh(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
-    return json_response(
-        {"refreshing": await refresh_subscription(runtime, caller.user_id, subscription_id)}, 202
-    )
+    refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
+    return json_response({"refreshing": refused is None, **(_why(refused) if refused else {})}, 202)
+
+
+def _why(refused: RefusedRefresh) -> dict[str, str | None]:
+    return {"reason": refused.reason, "retry_at": moment(refused.retry_at)}
 
 
 def subscription_json(one: Subscription) -> dict[str, Any]:
@@ -202,7 +245,14 @@ def subscription_json(one: Subscription) -> dict[str, Any]:
 
 async def _follow_one(runtime: RuntimeOf, user_id: int, item: SubscribeBody) -> dict[str, Any]:
     """Without looking first: the crawler tells of each address what became of it."""
-    wish = Wish(item.url, item.folder_id, item.title, looked=True)
+    wish = Wish(
+        item.url,
+        item.folder_id,
+        item.title,
+        looked=True,
+        username=item.username,
+        password=item.password,
+    )
     try:
         made = await subscribe(runtime, user_id, wish)
     except ReedbedError as error:
@@ -216,6 +266,8 @@ def _change(body: ChangeBody) -> Change:
         title=body.title if "title" in sent else SAME,
         folder_id=body.folder_id if "folder_id" in sent else SAME,
         url=SAME if body.url is None else body.url,
+        username=body.username if "username" in sent else SAME,
+        password=body.password if "password" in sent else SAME,
         paused=SAME if body.paused is None else body.paused,
         interval=(None if body.interval is None else body.interval * SECOND) if "interval" in sent else SAME,
         full_text=SAME if body.full_text is None else body.full_text,

@@ -12,7 +12,6 @@ from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
-from reedbed.services.summary_waits import why_waiting
 
 router = APIRouter(prefix="/api/v1/entries", tags=["summaries"])
 
@@ -34,8 +33,11 @@ class SummaryOut(BaseModel):
         description="Who wrote it, or is asked to; `extract` is built in.", examples=["extract"]
     )
     built_in: bool = Field(description="Sentences of the article itself; nothing was sent anywhere.")
+    fallback: bool = Field(
+        description="The built-in extract stands in for a model that failed (`error`) or waits (`waiting`)."
+    )
     error: str | None
-    waiting: WaitOut | None = Field(description="Why a pending one is not being written now.")
+    waiting: WaitOut | None = Field(description="Why the model is not asked now.")
 
 
 @router.get(
@@ -60,7 +62,7 @@ async def again(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Respo
 
 async def _summary(runtime: Runtime, caller: Caller, entry_id: int, *, again: bool = False) -> dict[str, Any]:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
-    found, wait = state.summary, await why_waiting(runtime, caller.user, state)
+    found, wait = state.summary, state.wait
     return {
         "status": state.status,
         "summary": found.text if found else None,
@@ -68,6 +70,7 @@ async def _summary(runtime: Runtime, caller: Caller, entry_id: int, *, again: bo
         "language": found.language or None if found else None,
         "model": state.model,
         "built_in": state.model == EXTRACT,
+        "fallback": state.fallback,
         "error": state.error,
         "waiting": {"cause": wait.cause, "until": moment(wait.until)} if wait else None,
     }

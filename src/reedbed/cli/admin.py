@@ -7,6 +7,7 @@ from reedbed.cli.database import db
 from reedbed.cli.feeds import feed, root_domains
 from reedbed.cli.health import health
 from reedbed.cli.imports import import_command
+from reedbed.cli.secrets import secrets
 from reedbed.cli.users import user
 from reedbed.cli.workers import workers
 
@@ -19,6 +20,7 @@ def admin() -> None:
 admin.add_command(user)
 admin.add_command(ai)
 admin.add_command(db)
+admin.add_command(secrets)
 admin.add_command(workers)
 admin.add_command(health)
 admin.add_command(feed)

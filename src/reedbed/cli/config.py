@@ -5,15 +5,17 @@ from typing import cast
 import click
 from pydantic import SecretStr
 
-from reedbed.settings import load
+from reedbed.settings import load, unknown_settings
 
 
 @click.command()
 def config() -> None:
-    """Print every setting in force, secrets masked."""
+    """Print every setting in force, secrets masked; unknown ones are named on stderr."""
     settings = load()
     for name in type(settings).model_fields:
         click.echo(f"REEDBED_{name.upper()}={_shown(name, getattr(settings, name))}")
+    for sentence in unknown_settings():
+        click.echo(sentence, err=True)
 
 
 def _shown(name: str, value: object) -> str:

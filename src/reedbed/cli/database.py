@@ -122,14 +122,20 @@ def move(target: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Copy everything into another database. Stop Reedbed first; the present one stays as it is."""
     from reedbed.services.moving import move_collection
 
-    source = load({"data_dir": data_dir}).database
+    settings = load({"data_dir": data_dir})
+    source = settings.database
     if not target.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise CannotStart("The target must start with sqlite:/// or postgresql://.")
     with _Progress() as progress:
         moved = asyncio.run(move_collection(source, target, progress.copied, progress.indexed))
     say(
         f"{moved.rows} rows in {moved.tables} tables moved and counted. "
-        "Set REEDBED_DATABASE_URL to the new address and start Reedbed.",
+        "Set REEDBED_DATABASE_URL to the new address and start Reedbed."
+        + (
+            f" Each process needs the key of the passwords, {settings.key_file}, in its data directory."
+            if settings.key_file.exists()
+            else ""
+        ),
         {"rows": moved.rows, "tables": moved.tables},
         as_json=as_json,
     )

@@ -9,7 +9,7 @@ import orjson
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import rfc3339
 from reedbed.ingest.article import Article, NotAnArticle, extract_article
-from reedbed.ingest.clean.images import route_images
+from reedbed.ingest.clean.images import standing_alone
 
 
 @click.command("extract")
@@ -45,12 +45,6 @@ def _shape(article: Article) -> dict[str, str | None]:
         "published": None if article.published is None else rfc3339(article.published),
         "lang": article.lang,
         "image": article.image,
-        "content_html": _standing_alone(article.content_html),
+        "content_html": standing_alone(article.content_html),
         "text": article.text,
     }
-
-
-def _standing_alone(content: str) -> str:
-    """Not inside a page of ours: names of places as the article had them, plain http pictures shown."""
-    shown = route_images(content, lambda address: address, everything=False)
-    return shown.replace(' href="#fn-', ' href="#').replace(' id="fn-', ' id="')

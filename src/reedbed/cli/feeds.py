@@ -112,7 +112,8 @@ def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> N
 @feed.command("list")
 @report_options
 def list_command(data_dir: Path | None, *, as_json: bool) -> None:
-    """Every feed but private ones, with its state."""
+    """Every feed but private ones, with its status: working, damaged, pending, error, stopped or off; and
+    why."""
 
     async def work(runtime: Runtime) -> list[dict[str, Any]]:
         from reedbed.services.operator_feeds import list_feeds
@@ -197,17 +198,18 @@ def _line(one: "OperatorFeed", *, as_json: bool) -> dict[str, Any]:
     seen = {
         "id": one.id,
         "url": one.url,
+        "status": one.standing,
         "enabled": one.enabled,
         "polling": one.polling,
         "deframed": one.deframe,
         "root_domain": one.root_domain,
         "next_run_at": _moment(one.next_run_at),
-        "last_error": one.last_error,
     }
     if not as_json:
-        return seen
+        return {**seen, "why": one.stop_reason or one.last_error}
     return {
         **seen,
+        "last_error": one.last_error,
         "title": one.title,
         "enforce_domain": one.enforce_domain,
         "prompt": one.prompt,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from reedbed.cli.opml import user_id_of
+from reedbed.cli.opml import name_lines, user_id_of
 from reedbed.cli.options import report_options
 from reedbed.cli.working import say, with_runtime
 from reedbed.domain.errors import Invalid
@@ -28,7 +28,7 @@ def import_command(
     *,
     as_json: bool,
 ) -> None:
-    """Bring in FILE: OPML, starred JSON, or the SQLite database of FreshRSS, Fusion or ReedMe."""
+    """Bring in FILE: OPML, starred JSON, a database of FreshRSS, Fusion or ReedMe, or a zip of these."""
     from reedbed.services.libraries import import_file, import_miniflux
 
     async def work(runtime: Runtime) -> int:
@@ -43,11 +43,10 @@ def import_command(
             f"From {report.source}: {report.imported} feeds followed, {report.skipped} were already, "
             f"{report.starred} stars, {report.tagged} tagged, {report.bookmarked} bookmarks, "
             f"{report.read} read marks.",
-            asdict(report),
+            {**asdict(report), "errors": [asdict(line) for line in report.errors]},
             as_json=as_json,
         )
-        for line in report.errors:
-            click.echo(f"{line.title or line.url}: {line.message}", err=True)
+        name_lines(report.lines)
         return len(report.errors)
 
     sys.exit(1 if with_runtime(work, data_dir) else 0)

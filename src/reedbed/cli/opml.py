@@ -1,6 +1,7 @@
 """`reedbed opml`: a user's subscriptions in and out of a file."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +12,7 @@ from reedbed.cli.options import data_dir_option, report_options
 from reedbed.cli.working import say, with_runtime
 from reedbed.domain.emails import email_address
 from reedbed.domain.errors import NotFound
+from reedbed.domain.opml import ImportLine
 from reedbed.services.runtime import Runtime
 
 
@@ -24,7 +26,7 @@ def opml() -> None:
 @click.option("--user", "email", help="Whose; not needed while there is only one.")
 @report_options
 def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_json: bool) -> None:
-    """Follow every feed of FILE (- is standard input); lines that cannot be followed are named."""
+    """Follow every feed of FILE (- is standard input) and name each line that was not added."""
     from reedbed.services.opml import import_opml
 
     body = file.read()
@@ -33,11 +35,10 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_
         report = await import_opml(runtime, await user_id_of(runtime, email), body)
         say(
             f"{report.imported} followed, {report.skipped} were followed already.",
-            asdict(report),
+            {**asdict(report), "errors": [asdict(line) for line in report.errors]},
             as_json=as_json,
         )
-        for line in report.errors:
-            click.echo(f"{line.title or line.url}: {line.message}", err=True)
+        name_lines(report.lines)
         return len(report.errors)
 
     sys.exit(1 if with_runtime(work, data_dir) else 0)
@@ -46,15 +47,26 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_
 @opml.command("export")
 @click.argument("file", type=click.File("wb"), default="-")
 @click.option("--user", "email", help="Whose; not needed while there is only one.")
+@click.option(
+    "--with-credentials", is_flag=True, help="Write names and passwords of feeds into their addresses."
+)
 @data_dir_option
-def export_file(file: BinaryIO, email: str | None, data_dir: Path | None) -> None:
+def export_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, with_credentials: bool) -> None:
     """Write the subscriptions to FILE (standard output)."""
     from reedbed.services.opml import export_opml
 
     async def work(runtime: Runtime) -> bytes:
-        return await export_opml(runtime, await user_id_of(runtime, email))
+        user_id = await user_id_of(runtime, email)
+        return await export_opml(runtime, user_id, with_credentials=with_credentials)
 
     file.write(with_runtime(work, data_dir))
+
+
+def name_lines(lines: Iterable[ImportLine]) -> None:
+    """On standard error, so that the output stays one line or one JSON document."""
+    for line in lines:
+        if line.status != "added":
+            click.echo(f"{line.title or line.url}: {line.message}", err=True)
 
 
 async def user_id_of(runtime: Runtime, email: str | None) -> int:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import structlog
 
 from reedbed.cli.options import data_dir_option, listen_options
-from reedbed.settings import Settings, load
+from reedbed.settings import Settings, load, unknown_settings
 
 if TYPE_CHECKING:
     from reedbed.roles.run import Role
@@ -44,6 +45,8 @@ def _run(role: "Role", settings: Settings) -> None:
 
     with reporting(settings) as reports:
         set_up_logs(settings.log_level, settings.log_format, settings.log_file, also=reports)
+        for sentence in unknown_settings():
+            structlog.get_logger().warning(sentence)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(run_role(role, settings, announce=click.echo))
 

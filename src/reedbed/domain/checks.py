@@ -17,6 +17,8 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.domain.verdicts import Status, Stop, redirect_sighting, status_of, verdict_after_failure
 
 RECENT = 20
+DAMAGED = "The feed is damaged. Some of its entries may be missing."
+"""Kept as `last_error` of a feed that could be read in part; its status is `success`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def after_unchanged(
         expires=state.expires_at if hints.expires is None else hints.expires,
         retry_after=hints.retry_after,
     )
-    return _succeeded(state, kept, redirected, status, terms)
+    damage = DAMAGED if state.last_error == DAMAGED else None
+    return _succeeded(state, kept, redirected, status, terms, damage)
 
 
 def after_document(
@@ -89,6 +92,7 @@ def after_document(
     body_hash: str,
     times: Iterable[Instant],
     rhythm: Rhythm,
+    damaged: bool = False,
 ) -> FetchState:
     """Another document than before. `times` are the publications it lists."""
     newest_at, gap = habit_of(times, terms.now)
@@ -99,7 +103,7 @@ def after_document(
         average_gap=gap if gap is not None else state.average_gap,
         newest_entry_at=newest_at if newest_at is not None else state.newest_entry_at,
     )
-    return _succeeded(learnt, hints, redirected, status, terms)
+    return _succeeded(learnt, hints, redirected, status, terms, DAMAGED if damaged else None)
 
 
 def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: Terms) -> FetchState:
@@ -143,6 +147,30 @@ def stopped(state: FetchState, reason: str, now: Instant) -> FetchState:
     )
 
 
+def rescheduled(state: FetchState, terms: Terms) -> FetchState:
+    """The next check by other wishes, counted from the last one; what the server asked for still holds."""
+    if state.last_checked_at is None or state.next_check_at is None:
+        return state
+    since, known = state.last_checked_at, habits(state, terms)
+    hints = CacheHints(
+        cache_control=state.cache_control, expires=state.expires_at, retry_after=state.retry_after_until
+    )
+    if state.consecutive_failures:
+        check = next_check_after_failure(
+            since,
+            known,
+            hints,
+            failures=state.consecutive_failures,
+            jitter=terms.jitter,
+            bounds=terms.bounds,
+        )
+    else:
+        check = next_check_after_success(since, known, hints, jitter=terms.jitter, bounds=terms.bounds)
+    return replace(
+        state, next_check_at=check.at, next_check_rule=check.rule.value, next_check_delay=check.delay
+    )
+
+
 def habits(state: FetchState, terms: Terms) -> Habits:
     """Three evenly spaced publications say all that the schedule asks of a feed's history."""
     newest, gap = state.newest_entry_at, state.average_gap
@@ -162,7 +190,12 @@ def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Mi
 
 
 def _succeeded(
-    state: FetchState, kept: CacheHints, redirected: Redirected | None, status: int, terms: Terms
+    state: FetchState,
+    kept: CacheHints,
+    redirected: Redirected | None,
+    status: int,
+    terms: Terms,
+    damage: str | None,
 ) -> FetchState:
     check = next_check_after_success(
         terms.now, habits(state, terms), kept, jitter=terms.jitter, bounds=terms.bounds
@@ -183,7 +216,7 @@ def _succeeded(
         next_check_delay=check.delay,
         last_http_status=status,
         last_success_at=terms.now,
-        last_error=None,
+        last_error=damage,
         consecutive_failures=0,
         stopped_at=None,
         stop_reason=None,

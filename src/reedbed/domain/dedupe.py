@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from reedbed.domain.feeds import ParsedEntry
+from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import has_userinfo, normalize_url
 
@@ -23,6 +24,7 @@ COLLISIONS_TO_DISTRUST = 3
 
 # The first web page is from 1990; what claims to be older has a broken clock, most often one set to 1970.
 _EARLIEST_PUBLICATION: Instant = 631_152_000_000
+_AROUND_TAGS = re.compile(r" ?([<>]) ?")
 _TIMESTAMP = re.compile(r"(?<!\d)17\d{8}(?!\d)")
 
 
@@ -34,6 +36,7 @@ class Seen:
     url: str | None
     """Normalised."""
     change_hash: str
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,11 @@ def change_hash(title: str, content: str) -> str:
     return sha256(f"{title}\0{content}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def words_hash(title: str, content: str) -> str:
+    """The same for whatever white space: it tells entries apart that have neither guid nor address."""
+    return change_hash(" ".join(title.split()), _AROUND_TAGS.sub(r"\1", " ".join(content.split())))
+
+
 def sort_at(published: Instant | None, fetched: Instant) -> Instant:
     """Published, else fetched; never in the future, and no date from before the web."""
     if published is None or not _EARLIEST_PUBLICATION <= published <= fetched:
@@ -172,6 +180,9 @@ class _Planner:
         self, known: Known, traits: Traits, claimed: set[int], collisions: int, fetched: Instant
     ) -> None:
         self.known = known
+        self.addresses: set[str] = set()
+        """Of this document; those who look for a moved entry need them."""
+        self.trust_guids = True
         self.use_urls = not traits.allow_duplicate_urls
         self.claimed = claimed
         self.collisions = collisions
@@ -186,10 +197,12 @@ class _Planner:
         self.new_urls: set[str] = set()
         self.new_hashes: set[str] = set()
 
-    def place_all(self, candidates: Iterable[Candidate], *, trust_guids: bool) -> None:
-        for candidate in candidates:
+    def place_all(self, candidates: Sequence[Candidate], *, trust_guids: bool) -> None:
+        self.trust_guids = trust_guids
+        urls = [normalize_url(entry.url) if entry.url else None for entry, _, _ in candidates]
+        self.addresses = {url for url in urls if url is not None}
+        for candidate, url in zip(candidates, urls, strict=True):
             entry = candidate.entry
-            url = normalize_url(entry.url) if entry.url else None
             if url is None and entry.url and has_userinfo(entry.url):
                 self.refused.append(entry)
             else:
@@ -211,7 +224,7 @@ class _Planner:
     def _place(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
         if guid is not None:
             seen = self.known.by_guid.get(guid)
-            if seen is not None and self._is_by_guid(seen, url):
+            if seen is not None and self._is_by_guid(seen, candidate, url):
                 return self._meet(seen, candidate, url)
             if guid in self.new_guids and not self._is_second(guid, url):
                 return self.duplicates.append(candidate.entry)
@@ -219,11 +232,15 @@ class _Planner:
                 guid = None
         return self._place_by_address(candidate, guid, url)
 
-    def _is_by_guid(self, seen: Seen, url: str | None) -> bool:
-        """The guid decides, unless another address says that this is a second entry under a used guid."""
+    def _is_by_guid(self, seen: Seen, candidate: Candidate, url: str | None) -> bool:
+        """The guid decides, unless another address says that this is a second entry under a used guid.
+
+        With the title of the known entry it is that entry, whose address has changed.
+        """
         if url is None or seen.url is None or url == seen.url:
             return True
-        self.collisions += 1
+        if not seen.title or seen.title != shown_line(candidate.entry.title):
+            self.collisions += 1
         other = self.known.by_url.get(url) if self.use_urls else None
         taken = seen.entry_id is not None and seen.entry_id in self.claimed
         return not taken and (other is None or other.entry_id == seen.entry_id)
@@ -236,20 +253,29 @@ class _Planner:
         return differs
 
     def _place_by_address(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
+        digest = candidate.change_hash
         if url is not None and self.use_urls:
-            seen, repeated = self.known.by_url.get(url), url in self.new_urls
+            seen = self.known.by_url.get(url) or self._moved(candidate)
+            repeated = url in self.new_urls
         elif guid is None:
-            seen, repeated = (
-                self.known.by_hash.get(candidate.change_hash),
-                candidate.change_hash in self.new_hashes,
-            )
+            digest = words_hash(candidate.entry.title, candidate.entry.content)
+            # Earlier versions told texts apart by their spaces, too.
+            seen = self.known.by_hash.get(digest) or self.known.by_hash.get(candidate.change_hash)
+            repeated = digest in self.new_hashes
         else:
             seen, repeated = None, False
         if seen is not None:
             return self._meet(seen, candidate, url)
         if repeated:
             return self.duplicates.append(candidate.entry)
-        return self._welcome(candidate, guid, url)
+        return self._welcome(candidate._replace(change_hash=digest), guid, url)
+
+    def _moved(self, candidate: Candidate) -> Seen | None:
+        """Where guids say nothing: the entry with the same words, if the document has left its address."""
+        if self.trust_guids:
+            return None
+        seen = self.known.by_hash.get(candidate.change_hash)
+        return None if seen is None or seen.url in self.addresses else seen
 
     def _meet(self, seen: Seen, candidate: Candidate, url: str | None) -> None:
         if seen.entry_id is None:
@@ -258,7 +284,9 @@ class _Planner:
             self.duplicates.append(candidate.entry)
         else:
             self.claimed.add(seen.entry_id)
-            if seen.change_hash == candidate.change_hash:
+            if seen.change_hash == candidate.change_hash or seen.change_hash == words_hash(
+                candidate.entry.title, candidate.entry.content
+            ):
                 self.unchanged.append(seen.entry_id)
             else:
                 self._note_change(seen.entry_id, candidate, url)

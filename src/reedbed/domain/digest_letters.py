@@ -100,7 +100,8 @@ def digest_markdown(digest: Digest, base_url: str) -> str:
 
 def _facts(digest: Digest) -> str:
     text = digest.text
-    return f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
+    facts = f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
+    return f"{facts} The model did not answer: these are lines of the entries." if text.fallback else facts
 
 
 def _line(text: str) -> str:

@@ -26,7 +26,6 @@ LONGEST_SPAN = 7 * DAY
 
 NO_ENTRIES = "No articles found from the last 24 hours"
 NOTHING_NEW = "There is nothing new since the last digest."
-UNAVAILABLE = "AI service is temporarily unavailable"
 FAILED = "Failed to generate summary. Please try again later."
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
@@ -70,6 +69,8 @@ class DigestText:
     items: int = 0
     dropped: int = 0
     """Sentences that were left out because no entry supported them."""
+    fallback: bool = False
+    """A model was to be asked, but did not answer: the entries' own lines stand in for it."""
 
 
 @dataclass(frozen=True, slots=True)

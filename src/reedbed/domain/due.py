@@ -44,6 +44,8 @@ class DueFeed:
     """How often in a row a check found what the hub should have sent."""
     about: About = field(default=About())
     state: FetchState = field(default=FetchState())
+    secrets_lost: bool = False
+    """Its password or proxy was encrypted with a key that is not here: it has to be entered again."""
 
     @property
     def first_fetch(self) -> bool:

@@ -9,7 +9,7 @@ from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.paging import Cursor, Order
 from reedbed.domain.times import Instant
 
-View = Literal["unread", "all", "starred", "later", "history"]
+View = Literal["unread", "all", "starred", "later", "history", "muted"]
 
 VIEWS: tuple[View, ...] = ("unread", "all", "starred", "later", "history")
 
@@ -46,6 +46,11 @@ class Change:
     starred: bool | None = None
     later: bool | None = None
     tags: tuple[str, ...] | None = None
+
+    @property
+    def brings_back(self) -> bool:
+        """Whoever marks a muted entry unread, stars, keeps or tags it wants to see it again."""
+        return self.read is False or bool(self.starred or self.later or self.tags)
 
 
 @dataclass(frozen=True, slots=True)

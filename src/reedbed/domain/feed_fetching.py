@@ -80,6 +80,11 @@ def check_password(text: str | None) -> str | None:
     return text
 
 
+def check_login(username: str | None, password: str | None) -> None:
+    if username is None and password is not None:
+        raise Invalid("A password needs a user name.", field="username")
+
+
 def check_failures(count: int | None) -> int | None:
     if count is not None and not 1 <= count <= MOST_FAILURES:
         raise Invalid("The number of failures must be between 1 and 1000.", field="max_failures")

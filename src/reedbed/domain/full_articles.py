@@ -1,11 +1,98 @@
-"""When a reader wants the whole article instead of what the feed gives of it."""
+"""Which text of an entry a reader is shown: what the feed gives, or the article fetched from the site."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+from reedbed.domain.entries import Entry
+from reedbed.domain.folding import index_text
+from reedbed.domain.urls import normalize_url
 
 SHORT_TEXT = 200
-"""Characters; a feed that gives less only points to its articles."""
-AUTOMATIC_AT_ONCE = 10
-"""Articles fetched unasked when a feed brings many short entries: the newest of them."""
+"""Characters; a feed that gives less may only point to its articles."""
+PICTURE_CAPTION = 100
+"""Characters; beside a picture, a text of fewer is its caption: the picture is what the entry is about."""
+SAME_TEXT = 0.8
+"""The share of an entry's words that an article must have to hold its text: teasers are often reworded."""
+
+# Exact on clean markup: the cleaner escapes `<`, `>` and `"` inside attribute values and `<` in text.
+_TAG = re.compile(r"<[^>]*>")
+_PICTURE = re.compile(r'<(?:img|source|video|audio) [^>]*?(?:src|data-http-src|poster)="([^"]*)"')
+_LINK = re.compile(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+_CUT_OFF = ("…", "…]", "...", "...]")
+_SIZE = re.compile(r"(?:[-_]\d+x\d+|@\dx|-scaled)?\.\w+$")
 
 
-def wants_whole(mode: str, text: str) -> bool:
-    """`text` is the plain beginning of what the feed gives."""
-    return mode == "always" or (mode == "auto" and len(text) < SHORT_TEXT)
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    words: frozenset[str]
+    length: int
+    """Of the text, in words."""
+    pictures: frozenset[str]
+    links: frozenset[str]
+
+
+def shown_content(entry: Entry, full_text: str) -> str:
+    """The HTML to show to a reader whose full-text mode for this feed is `full_text`.
+
+    An article replaces what the feed gives only if it holds all of that and more. For readers who chose
+    `always`, an article that is longer but lacks something follows what the feed gives.
+    """
+    article = entry.full_content
+    if not article or full_text == "never" or (full_text == "auto" and len(entry.row.summary) >= SHORT_TEXT):
+        return entry.content
+    own = {normalize_url(url) for url in (entry.row.url, entry.external_url, entry.comments_url) if url}
+    given, fetched = _contents(entry.content, own), _contents(article, own)
+    if given.pictures and len(entry.row.summary) < PICTURE_CAPTION:
+        return entry.content
+    if _holds(fetched, given) and (fetched.length > given.length or fetched.pictures > given.pictures):
+        return article
+    if full_text == "always" and fetched.length > given.length:
+        return f"{entry.content}<hr>{article}"
+    return entry.content
+
+
+def content_for_programs(entry: Entry, full_text: str) -> str:
+    """Apps cannot switch back to what the feed gives, so they get articles only where `always` was chosen."""
+    return shown_content(entry, full_text) if full_text == "always" else entry.content
+
+
+def is_shorter(article: str, content: str) -> bool:
+    """Whether a fetched article has fewer words than the feed gives: a log-in page, a notice, a stub."""
+    return _contents(article, set()).length < _contents(content, set()).length
+
+
+def _holds(article: _Contents, entry: _Contents) -> bool:
+    return (
+        entry.pictures <= article.pictures
+        and entry.links <= article.links
+        and len(entry.words & article.words) >= SAME_TEXT * len(entry.words)
+    )
+
+
+def _contents(html: str, own: set[str | None]) -> _Contents:
+    """`own` are addresses of the entry itself: "Read more" and "Comments" links are no part of its text."""
+    links: set[str] = set()
+
+    def without_own(link: re.Match[str]) -> str:
+        address = normalize_url(unescape(link[1]))
+        if address in own and "<img" not in link[2]:
+            return " "
+        if address is not None and address not in own:
+            links.add(address)
+        return link[0]
+
+    text = unescape(_TAG.sub(" ", _LINK.sub(without_own, html))).rstrip()
+    if text.endswith(_CUT_OFF):
+        text = text.rstrip(".…[] ").rpartition(" ")[0]
+    words = index_text(text).split()
+    return _Contents(frozenset(words), len(words), frozenset(_pictures(html)), frozenset(links))
+
+
+def _pictures(html: str) -> Iterator[str]:
+    """By file name without its size: sites send the same picture at several addresses."""
+    for found in _PICTURE.finditer(html):
+        address = unescape(found[1])
+        name = _SIZE.sub("", address.partition("?")[0].rpartition("/")[2])
+        yield name if "." in address.partition("?")[0].rpartition("/")[2] and name else address

@@ -1,8 +1,8 @@
 """What a person brings along from another reader."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from reedbed.domain.opml import ImportProblem
+from reedbed.domain.opml import ImportLine
 from reedbed.domain.times import Instant
 
 MOST_FEEDS = 10_000
@@ -28,6 +28,8 @@ class ForeignFeed:
     """The folders it lies in, from the outside in."""
     attributes: tuple[tuple[str, str], ...] = ()
     """What an OPML file says of it beyond that, to be written out again."""
+    follow: bool = True
+    """False: only its entries are listed. To star an entry is not to follow its feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Library:
     kept: tuple[ForeignEntry, ...] = ()
     reads: tuple[ReadMark, ...] = ()
     """The newest first, of each feed."""
+    lines: tuple[ImportLine, ...] = ()
+    """Lines and files in which there is nothing to follow or to keep."""
 
     @property
     def size(self) -> int:
@@ -75,18 +79,22 @@ class LibraryReport:
     imported: int = 0
     """Feeds."""
     skipped: int = 0
-    errors: tuple[ImportProblem, ...] = field(default=())
+    lines: tuple[ImportLine, ...] = ()
     starred: int = 0
     tagged: int = 0
     bookmarked: int = 0
     read: int = 0
+
+    @property
+    def errors(self) -> tuple[ImportLine, ...]:
+        return tuple(line for line in self.lines if line.status == "error")
 
     def __add__(self, more: "LibraryReport") -> "LibraryReport":
         return LibraryReport(
             self.source,
             imported=self.imported + more.imported,
             skipped=self.skipped + more.skipped,
-            errors=(*self.errors, *more.errors),
+            lines=(*self.lines, *more.lines),
             starred=self.starred + more.starred,
             tagged=self.tagged + more.tagged,
             bookmarked=self.bookmarked + more.bookmarked,

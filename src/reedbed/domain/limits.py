@@ -25,3 +25,5 @@ class Limits:
     refresh: Allowance = field(default=per_minute(10))
     deframer: Allowance = field(default=Allowance(60, 2))
     """From one address, at the deframer's public doors."""
+    streams: int = 50
+    """Open at once, of one user at one process."""

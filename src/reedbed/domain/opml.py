@@ -1,7 +1,8 @@
 """What a subscription list says. Reading and writing its XML is the ingest floor's work."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +34,41 @@ class OpmlFeed:
     """The names of the folders it lies in, from the outside in."""
 
 
+LineStatus = Literal["added", "moved", "followed", "duplicate", "skipped", "error"]
+"""`moved`: followed before, and now in the folder that the file names. `skipped`: nothing to follow."""
+
+
 @dataclass(frozen=True, slots=True)
-class ImportProblem:
+class ImportLine:
+    """What became of one line of the file, or of one file of an archive."""
+
     title: str
     url: str
     message: str
+    status: LineStatus = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     imported: int
     skipped: int
-    errors: tuple[ImportProblem, ...] = field(default=())
+    """Followed before, or listed more than once."""
+    lines: tuple[ImportLine, ...] = ()
+
+    @property
+    def errors(self) -> tuple[ImportLine, ...]:
+        return tuple(line for line in self.lines if line.status == "error")
 
 
 def feeds_of(document: OpmlDocument, max_depth: int = 8) -> Iterator[OpmlFeed]:
     """Every feed with its folders. Folders nested deeper than `max_depth` are left out of the path.
 
-    A line that says it is a feed and has no address is one, too: whoever imports it should hear of it.
+    A line without an address and without lines inside it is yielded, too, so that the report can name it.
     """
     waiting: list[tuple[OpmlOutline, tuple[str, ...]]] = [(top, ()) for top in reversed(document.outlines)]
     while waiting:
         outline, path = waiting.pop()
-        if outline.xml_url is not None or (outline.type == "rss" and not outline.children):
+        if outline.xml_url is not None or not outline.children:
             yield OpmlFeed(outline, path)
         inner = path
         if outline.xml_url is None and outline.title and len(path) < max_depth:

@@ -10,7 +10,9 @@ from reedbed.domain.times import Instant
 
 MAX_FEED_NAME = 100
 
-_PUBLISHED: dict[str, View] = {view: view for view in VIEWS if view != "history"}
+_PUBLISHED: dict[str, View] = {view: view for view in VIEWS}
+_WHOLE = ("digests", "stories", "history")
+"""Lists that no feed, folder, tag or search can narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,13 @@ class PublishedView:
     search_id: int | None = None
     digests: bool = False
     """Not entries, but one's digests."""
+    stories: bool = False
+    """Not entries, but the stories that they tell."""
 
     @property
     def kind(self) -> str:
         """As it is called outside."""
-        return "digests" if self.digests else self.view
+        return "digests" if self.digests else "stories" if self.stories else self.view
 
     @property
     def query(self) -> ViewQuery:
@@ -37,7 +41,7 @@ class PublishedView:
     @property
     def only_grows(self) -> bool:
         """Whether entries join the list by arriving alone, and not because somebody marks an old one."""
-        return self.view == "all" and self.tag is None and self.search_id is None
+        return self.view == "all" and self.tag is None and self.search_id is None and not self.stories
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,13 @@ def check_view(
     search_id: int | None = None,
 ) -> PublishedView:
     narrowed = sum(part is not None for part in (feed_id, folder_id, tag, search_id))
-    if view == "digests":
-        if narrowed:
-            raise Invalid("Digests are published as they are", field="view")
-        return PublishedView(digests=True)
+    if view in _WHOLE and narrowed:
+        raise Invalid("Digests, stories and what was read are published as a whole", field="view")
+    if view in ("digests", "stories"):
+        return PublishedView(digests=view == "digests", stories=view == "stories")
     known = _PUBLISHED.get(view)
     if known is None:
-        raise Invalid("Choose one of: unread, all, starred, later, digests", field="view")
+        raise Invalid("Choose one of: unread, all, starred, later, history, stories, digests", field="view")
     if narrowed > 1:
         raise Invalid("Choose one of feed, folder, tag and search", field="view")
     if tag is not None and not 0 < len(storable(tag).strip()) <= MAX_TAG:

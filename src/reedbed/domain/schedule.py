@@ -26,7 +26,7 @@ PUSHED: Millis = DAY
 
 _RECENT = 20
 _QUIET_SHARE = 10
-_FRESHNESS: tuple[Millis, Millis] = (MINUTE, 7 * DAY)
+_LEAST_FRESHNESS: Millis = MINUTE
 
 
 class Rule(StrEnum):
@@ -93,7 +93,8 @@ class Delay:
 def next_check_after_success(
     now: Instant, habits: Habits, hints: CacheHints, *, jitter: float, bounds: Bounds = DEFAULT_BOUNDS
 ) -> NextCheck:
-    """`jitter` is a random number from 0 to 1 that spreads feeds over 90 to 110 % of their interval."""
+    """`jitter` is a random number from 0 to 1 that spreads feeds over 90 to 110 % of their interval, within
+    the bounds."""
     interval = ordinary_interval(now, habits, bounds)
     promised = _longest(_retry_after(now, hints), _freshness(now, hints))
     check = _settle(now, _longest(interval, promised), promised.span, jitter, bounds)
@@ -133,7 +134,7 @@ def ordinary_interval(now: Instant, habits: Habits, bounds: Bounds = DEFAULT_BOU
 
 
 def freshness(cache_control: str | None, expires: Instant | None, now: Instant) -> Millis | None:
-    """How long the answer says it stays fresh; None when it does not say, or says nothing reasonable."""
+    """How long the answer says it stays fresh; None when it does not say, or says less than a minute."""
     directives = (cache_control or "").lower()
     if "no-store" in directives or "no-cache" in directives:
         return None
@@ -144,8 +145,7 @@ def freshness(cache_control: str | None, expires: Instant | None, now: Instant) 
         span = expires - now
     else:
         return None
-    shortest, longest = _FRESHNESS
-    return span if shortest <= span <= longest else None
+    return span if span >= _LEAST_FRESHNESS else None
 
 
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,12})")
@@ -191,11 +191,16 @@ def _longest(*delays: Delay) -> Delay:
 
 
 def _settle(now: Instant, delay: Delay, promised: Millis, jitter: float, bounds: Bounds) -> NextCheck:
-    """Jitter moves Reedbed's own choice; what the server asked for is never undercut, except by the cap."""
+    """Jitter moves Reedbed's own choice; what the server asked for is never undercut, except by the cap.
+
+    It leads no span out of the bounds in which the span itself lies.
+    """
     cap = max(bounds.cap, SHORTEST)
     span = _clamp(delay.span, SHORTEST, cap)
     rule = Rule.CAP if delay.span > cap else delay.rule
-    moved = int(span * (1 - JITTER + 2 * JITTER * jitter))
+    earliest = max(int(span * (1 - JITTER)), bounds.least if span >= bounds.least else SHORTEST)
+    latest = min(int(span * (1 + JITTER)), bounds.most if span <= bounds.most else cap)
+    moved = earliest + int((latest - earliest) * jitter)
     return NextCheck(at=now + _clamp(max(moved, promised), SHORTEST, cap), rule=rule, delay=span)
 
 

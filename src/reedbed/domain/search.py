@@ -39,7 +39,7 @@ class Term:
 class Filter:
     kind: FilterKind
     value: str
-    """For `is`: unread, read, starred or later. Else as typed."""
+    """For `is`: unread, read, starred, later or muted. Else as typed."""
     negated: bool = False
 
 
@@ -73,7 +73,7 @@ def parse_search(text: str, now: Instant) -> SearchQuery:
 
 _QUOTES = str.maketrans("“”„«»", '"""""')
 _PIECE = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s"]+))')
-_STATES = frozenset({"unread", "read", "starred", "later"})
+_STATES = frozenset({"unread", "read", "starred", "later", "muted"})
 _KINDS: dict[str, FilterKind] = {
     "feed": "feed",
     "folder": "folder",

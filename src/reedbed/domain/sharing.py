@@ -50,6 +50,7 @@ class ShareTarget:
     name: str
     url: str
     secrets: Mapping[str, str] = field(repr=False)
+    """Empty: encrypted with a key that is not here."""
     created_at: Instant
     used_at: Instant | None
     problem: str

@@ -25,6 +25,9 @@ class FollowedFeed:
     kind: str
     enabled: bool
     private: bool
+    username: str | None
+    """That this user gave for a private feed; the operator's for a shared one is not theirs to see."""
+    has_password: bool
     state: FetchState
 
 
@@ -34,6 +37,7 @@ class Subscription:
     folder_id: int | None
     own_title: str | None
     asked_url: str
+    """The address as the user gave it, perhaps of a page."""
     position: int
     paused: bool
     interval: Millis | None
@@ -54,8 +58,8 @@ class Subscription:
 
     @property
     def url(self) -> str:
-        """The address the user knows it by."""
-        return self.asked_url or self.feed.url
+        """Where the feed is read, also after it has moved."""
+        return self.feed.url
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from reedbed.domain.times import HOUR, SECOND, Instant, Millis
+from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant, Millis
 
 PROMPT_VERSION = 1
 EXTRACT = "extract"
@@ -16,6 +16,8 @@ LEASE: Millis = 300 * SECOND
 COOLDOWN: Millis = 24 * HOUR
 MOST_ATTEMPTS = 5
 MOST_EMPTY = 3
+UNREADABLE_PAUSE: Millis = MINUTE
+"""Before a text is tried again whose answer was nonsense; twice as long each time."""
 
 ErrorType = Literal["temporary", "permanent"]
 Status = Literal["ready", "pending", "failed"]
@@ -48,12 +50,26 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Why the model is not asked at the moment."""
+
+    cause: Literal["paused", "budget", "silence"]
+    """The operator has paused all, the budget is used up, or the model stopped answering."""
+    since: Instant | None = None
+    until: Instant | None = None
+    """The next try, where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryState:
     status: Status
     summary: Summary | None = None
     error: str | None = None
     model: str = EXTRACT
     """Who is asked, or was."""
+    fallback: bool = False
+    """The built-in extract stands in for the model, which failed (`error`) or is not asked now (`wait`)."""
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +83,23 @@ class Setback:
     given_up: bool = False
 
 
-Failure = Literal["temporary", "limited", "permanent", "empty"]
+Failure = Literal["temporary", "limited", "permanent", "empty", "unreadable"]
 
 
 def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> Setback:
     """Temporary ones rest for a day after five attempts and begin again; permanent ones end there.
 
-    An empty answer is a temporary failure until it has come three times in a row.
+    An empty answer is a temporary failure until it has come three times in a row. Empty and unreadable
+    answers cost as much as good ones, so the next attempt waits.
     """
     empties = empties + 1 if failure == "empty" else 0
-    lasting = failure == "permanent" or empties >= MOST_EMPTY
+    lasting = failure in ("permanent", "unreadable") or empties >= MOST_EMPTY
     error_type: ErrorType = "permanent" if lasting else "temporary"
     attempts += 1
     if attempts < MOST_ATTEMPTS:
-        return Setback(attempts, empties, error_type)
+        pauses = failure in ("empty", "unreadable")
+        pause = now + UNREADABLE_PAUSE * 2 ** (attempts - 1) if pauses else None
+        return Setback(attempts, empties, error_type, cooldown_until=pause)
     if lasting:
         return Setback(attempts, empties, error_type, given_up=True)
     return Setback(0, empties, error_type, cooldown_until=now + COOLDOWN)

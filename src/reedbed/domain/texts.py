@@ -2,6 +2,10 @@
 
 import re
 
+ENTER_AGAIN = (
+    "The password has to be entered again: it is encrypted with a key that this server does not have."
+)
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

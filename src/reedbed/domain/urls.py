@@ -128,6 +128,9 @@ def _split(url: str) -> SplitResult | None:
         parts = urlsplit(url.strip())
     except ValueError:
         return None
+    # Not every Python refuses these by itself.
+    if "\\" in parts.netloc or ("[" in parts.netloc and not is_ip(parts.hostname or "")):
+        return None
     return parts if parts.scheme in _DEFAULT_PORTS and parts.netloc else None
 
 
@@ -192,8 +195,10 @@ def _suffix_length(labels: list[str]) -> int:
 
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|[-_.])(?:api|access|feed|rss|user|private)?[-_]?"
-    r"(?:key|token|auth|secret|passw(?:or)?d|pwd|sig|signature)$"
+    r"(?:key|token|auth|secret|passw(?:or)?d|pwd|pw|sig|signature|sid|session(?:[-_]?id)?|hash|jwt)$"
+    r"|^[kt]$"
 )
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET_SEGMENT = re.compile(r"(?i)^(?:private|secret)(?:[-_.].*)?$")
 _PUBLIC_IDS = frozenset({"channel_id", "playlist_id"})
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{24,}")
@@ -211,7 +216,9 @@ def _secret_segment(segment: str) -> bool:
 
 
 def _looks_random(text: str) -> bool:
-    """A long run of mixed letters and digits. UUIDs do not count: public podcasts are full of them."""
+    """A UUID, or a long run of mixed letters and digits."""
+    if _UUID.search(text):
+        return True
     for run in _LONG_RUN.findall(text):
         digits = sum(map(str.isdigit, run))
         if digits >= 3 and len(run) - digits >= 3:

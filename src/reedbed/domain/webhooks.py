@@ -44,6 +44,7 @@ class Webhook:
     name: str
     url: str
     secret: str = field(repr=False)
+    """Empty: encrypted with a key that is not here."""
     events: frozenset[Event]
     """Empty: only rules that name its address call it."""
     enabled: bool

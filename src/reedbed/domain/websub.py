@@ -116,9 +116,12 @@ def retry_at(now: Instant, attempts: int, expires_at: Instant | None = None) -> 
 
 
 def is_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Whether `X-Hub-Signature` proves that whoever sent this body knows the secret."""
+    """Whether `X-Hub-Signature` proves that whoever sent this body knows the secret.
+
+    An empty secret, of a subscription whose own cannot be decrypted here, proves nothing.
+    """
     method, _, given = (header or "").partition("=")
-    if method.strip().lower() not in _METHODS:
+    if not secret or method.strip().lower() not in _METHODS:
         return False
     expected = hmac.new(secret.encode(), body, method.strip().lower()).hexdigest()
     return hmac.compare_digest(expected.encode(), given.strip().lower().encode())

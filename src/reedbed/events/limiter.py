@@ -14,6 +14,10 @@ class Limiter(Protocol):
         """Take one token; 0 when it may go on, else the seconds until it may."""
         ...
 
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        """Return one token that was taken."""
+        ...
+
 
 class MemoryLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,6 +36,11 @@ class MemoryLimiter:
             self._forget_oldest()
         self._buckets[key] = (tokens - 1, now)
         return 0.0
+
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        if key in self._buckets:
+            tokens, then = self._buckets[key]
+            self._buckets[key] = (min(allowance.burst, tokens + 1), then)
 
     def _forget_oldest(self) -> None:
         oldest_first = sorted(self._buckets, key=lambda key: self._buckets[key][1])

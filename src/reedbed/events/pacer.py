@@ -1,5 +1,6 @@
-"""Politeness towards each host, across all workers: one request per `delay`, in the order they ask."""
+"""Politeness towards each host, across all workers: one request per `delay`, and few at the same time."""
 
+import secrets
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -16,11 +17,21 @@ class Pacer(Protocol):
         """How long to wait for this caller's turn; the next caller's is `delay` later."""
         ...
 
+    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+        """A token for one of `most` requests in flight; None while there are so many.
+
+        A token that nobody gives back, because its process has died, ends with its lease.
+        """
+        ...
+
+    async def leave(self, host: str, token: str) -> None: ...
+
 
 class MemoryPacer:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next: dict[str, Millis] = {}
+        self._in_flight: dict[str, dict[str, Millis]] = {}
 
     async def reserve(self, host: str, delay: Millis) -> Millis:
         now = int(self._clock() * SECOND)
@@ -29,3 +40,19 @@ class MemoryPacer:
         if len(self._next) > FORGET_AFTER:
             self._next = {name: moment for name, moment in self._next.items() if moment > now}
         return turn - now
+
+    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+        now = int(self._clock() * SECOND)
+        held = {token: end for token, end in self._in_flight.get(host, {}).items() if end > now}
+        token = None
+        if len(held) < most:
+            token = secrets.token_hex(8)
+            held[token] = now + lease
+        self._in_flight[host] = held
+        return token
+
+    async def leave(self, host: str, token: str) -> None:
+        held = self._in_flight.get(host, {})
+        held.pop(token, None)
+        if not held:
+            self._in_flight.pop(host, None)

@@ -25,12 +25,12 @@ _TAKE = """
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'then')
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
-local burst, rate, spent = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local burst, rate, spent, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local tokens = tonumber(bucket[1]) or burst
 local before = tonumber(bucket[2]) or now
-tokens = math.min(burst, tokens + math.max(0, now - before) * rate) - spent
+tokens = math.min(burst, math.min(burst, tokens + math.max(0, now - before) * rate) - spent)
 local wait = 0
-if tokens < 1 then wait = (1 - tokens) / rate else tokens = tokens - 1 end
+if tokens < wanted then wait = (wanted - tokens) / rate else tokens = tokens - wanted end
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'then', tostring(now))
 redis.call('EXPIRE', KEYS[1], math.ceil(burst / rate) + 1)
 return {tostring(wait), tostring(tokens)}
@@ -62,7 +62,7 @@ class RedisLimiter:
         try:
             wait, left = await self._take(
                 keys=[f"reedbed:limit:{key}"],
-                args=[allowance.burst, allowance.per_second, loan.spent if loan else 0],
+                args=[allowance.burst, allowance.per_second, loan.spent if loan else 0, 1],
             )
         except (RedisError, OSError) as error:
             self._reach.note_loss()
@@ -70,6 +70,17 @@ class RedisLimiter:
             return await self._alone.wait_for(key, allowance)
         self._lend(key, int(float(left)) // LENT_SHARE)
         return float(wait)
+
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        if self._reach.lost:
+            await self._alone.give_back(key, allowance)
+            return
+        try:
+            await self._take(
+                keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second, -1, 0]
+            )
+        except (RedisError, OSError):
+            self._reach.note_loss()
 
     def _spent_from_loan(self, key: str) -> bool:
         loan = self._loans.get(key)

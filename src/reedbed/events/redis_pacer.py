@@ -1,5 +1,6 @@
 """Turns at each host in Redis, for all workers together."""
 
+import secrets
 from typing import Any
 
 import structlog
@@ -23,11 +24,26 @@ return string.format('%.0f', turn - now)
 """
 
 
+_ENTER = """
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then
+    return 0
+end
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+
 class RedisPacer:
     """The same turns in Redis. While Redis is away each worker keeps to its own."""
 
     def __init__(self, client: Any, reach: Reach) -> None:
+        self._client = client
         self._reserve: Any = client.register_script(_RESERVE)
+        self._enter: Any = client.register_script(_ENTER)
         self._reach = reach
         self._alone = MemoryPacer()
 
@@ -39,6 +55,33 @@ class RedisPacer:
         try:
             return int(await self._reserve(keys=[f"reedbed:host:{host}"], args=[delay, LONGEST_WAIT]))
         except (RedisError, OSError) as error:
-            self._reach.note_loss()
-            log.warning("hosts are paced per process, redis does not answer", error=str(error))
+            self._note_loss(error)
             return await self._alone.reserve(host, delay)
+
+    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+        if self._reach.lost:
+            return await self._alone.enter(host, most, lease)
+        token = secrets.token_hex(8)
+        try:
+            entered = await self._enter(keys=[_in_flight(host)], args=[most, lease, token])
+        except (RedisError, OSError) as error:
+            self._note_loss(error)
+            return await self._alone.enter(host, most, lease)
+        return token if entered else None
+
+    async def leave(self, host: str, token: str) -> None:
+        await self._alone.leave(host, token)
+        if self._reach.lost:
+            return
+        try:
+            await self._client.zrem(_in_flight(host), token)
+        except (RedisError, OSError) as error:
+            self._note_loss(error)
+
+    def _note_loss(self, error: Exception) -> None:
+        self._reach.note_loss()
+        log.warning("hosts are paced per process, redis does not answer", error=str(error))
+
+
+def _in_flight(host: str) -> str:
+    return f"reedbed:in_flight:{host}"

@@ -10,7 +10,7 @@ from reedbed.http.cookies import SESSION_COOKIE
 from reedbed.http.csrf import check_own_page
 from reedbed.http.replica import choose_source
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import identify
+from reedbed.services.sessions import LOG_IN, identify, why_refused
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -37,7 +37,7 @@ async def maybe_caller(request: Request) -> Caller | None:
 async def require_caller(request: Request) -> Caller:
     caller = await maybe_caller(request)
     if caller is None:
-        raise Unauthorized("Log in first.")
+        raise Unauthorized(refusal(request))
     await _check_change(request, caller)
     return caller
 
@@ -48,6 +48,12 @@ async def require_session(request: Request) -> Caller:
     if caller.session_id is None:
         raise Forbidden("A token may not do this. Log in with your password.")
     return caller
+
+
+def check_reads_passwords(caller: Caller) -> None:
+    """What no token may read, whatever its scopes."""
+    if caller.session_id is None:
+        raise Forbidden("A token may not read passwords. Log in with your password.")
 
 
 async def require_admin(request: Request) -> Caller:
@@ -61,9 +67,18 @@ async def _look_up(request: Request) -> Caller | None:
     runtime = get_runtime(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
-        return await identify(runtime, token.strip())
-    cookie = request.cookies.get(SESSION_COOKIE)
-    return await identify(runtime, cookie, by_cookie=True) if cookie else None
+        token, by_cookie = token.strip(), False
+    else:
+        token, by_cookie = request.cookies.get(SESSION_COOKIE, ""), True
+    caller = await identify(runtime, token, by_cookie=by_cookie) if token else None
+    if token and caller is None:
+        request.state.refused = await why_refused(runtime, token)
+    return caller
+
+
+def refusal(request: Request) -> str:
+    """What to say to a stranger."""
+    return getattr(request.state, "refused", LOG_IN)
 
 
 async def _check_change(request: Request, caller: Caller) -> None:

@@ -9,6 +9,7 @@ from reedbed.domain.accounts import NewSession
 from reedbed.domain.identities import LASTS
 from reedbed.domain.times import DAY, SECOND
 from reedbed.services.runtime import Runtime
+from reedbed.services.secrets import remember_device
 
 SESSION_COOKIE = "reedbed_session"
 VISITOR_COOKIE = "reedbed_visitor"
@@ -17,12 +18,18 @@ VISITOR_COOKIE = "reedbed_visitor"
 SIGN_IN_COOKIE = "reedbed_sign_in"
 """The mark of the browser in which a sign-in by others was begun."""
 
+DEVICE_COOKIE = "reedbed_device"
+"""Stays after the session: this browser is known to an account, so guesses elsewhere do not lock it out."""
+
+_DEVICE_SECONDS = 400 * DAY // SECOND
 _VISITOR_SECONDS = 30 * DAY // SECOND
 
 
 def set_session_cookie(request: Request, response: Response, runtime: Runtime, session: NewSession) -> None:
     seconds = (session.expires_at - runtime.now()) // SECOND
     _set(request, response, runtime, SESSION_COOKIE, session.token, seconds)
+    device = remember_device(runtime.secret, request.cookies.get(DEVICE_COOKIE), session.user.email)
+    _set(request, response, runtime, DEVICE_COOKIE, device, _DEVICE_SECONDS)
 
 
 def clear_session_cookie(request: Request, response: Response, runtime: Runtime) -> None:

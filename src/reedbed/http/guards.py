@@ -3,12 +3,14 @@
 Plain ASGI, because it runs for every request and must not touch streams.
 """
 
+import re
+
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reedbed.domain.errors import TooLarge
+from reedbed.domain.errors import Invalid, TooLarge
 from reedbed.http.errors import body_of
 from reedbed.http.handlers import ErrorPage, is_for_programs
 
@@ -19,6 +21,9 @@ LIBRARY_LIMIT = 200_000_000
 LIBRARY_DOORS = ("/import", "/api/v1/import")
 MAIL_DOORS = "/inbound/"
 FILE_DOORS = ("opml", "import", "/websub/")
+
+PROBES = ("/healthz", "/readyz")
+HOST = re.compile(rb"[\w.~%!$&'()*+;=:\[\]-]+")
 
 CONTENT_POLICY = "; ".join(
     (
@@ -44,6 +49,8 @@ HEADERS: list[tuple[bytes, bytes]] = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    # Nearly every answer belongs to one user. What may be kept (assets, icons, pictures) says so itself.
+    (b"cache-control", b"no-store"),
 ]
 
 
@@ -70,6 +77,28 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, send_guarded)
+
+
+class OneHost:
+    """Refuses a request without exactly one valid Host header: a proxy and we could mean different hosts."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not _has_one_host(scope):
+            error = Invalid("A request needs one Host header.")
+            response = Response(orjson.dumps(body_of(error)), 400, media_type="application/json")
+            await response(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _has_one_host(scope: Scope) -> bool:
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if not hosts:  # as HTTP/1.0 allows and some load balancers ask
+        return scope["http_version"] == "1.0" and scope["path"] in PROBES
+    return len(hosts) == 1 and HOST.fullmatch(hosts[0].strip()) is not None
 
 
 class HeadAsGet:

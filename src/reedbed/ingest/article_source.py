@@ -5,11 +5,11 @@ from urllib.parse import urljoin
 
 from lxml import html
 
-from reedbed.ingest.clean.markup import ATTRIBUTES, MAX_ATTRIBUTES, read_attributes
+from reedbed.ingest.clean.markup import MAX_ATTRIBUTES, find_tag_end, read_attributes
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_TAG = re.compile(rf"<(?:[a-zA-Z][^ \t\n\f\r/>]*+(?P<attributes>{ATTRIBUTES})>|(?P<unfinished>[a-zA-Z]))")
+_TAG_NAME = re.compile(r"<[a-zA-Z][^ \t\n\f\r/>]*")
 _MONSTER = 4_000
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -26,11 +26,16 @@ def page_source(page: str | bytes, limit: int) -> str | None:
 def _without_monsters(source: str) -> str:
     """Tags with thousands of attributes cost a parser the square of their number."""
     monsters: list[tuple[int, int]] = []
-    for tag in _TAG.finditer(source):
-        if tag["unfinished"]:
+    end = 0
+    while name := _TAG_NAME.search(source, end):
+        end = find_tag_end(source, name.end()) + 1
+        if end == 0:
             break
-        if tag.end() - tag.start() > _MONSTER and len(read_attributes(tag["attributes"])) == MAX_ATTRIBUTES:
-            monsters.append(tag.span())
+        if (
+            end - name.start() > _MONSTER
+            and len(read_attributes(source[name.end() : end - 1])) == MAX_ATTRIBUTES
+        ):
+            monsters.append((name.start(), end))
     for start, end in reversed(monsters):
         source = source[:start] + source[end:]
     return source

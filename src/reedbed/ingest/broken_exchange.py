@@ -36,7 +36,7 @@ _CONNECTION_FAULTS = {
 }
 
 
-def describe(error: BaseException, host: str, *, limit: int, idle: float) -> Failed | None:
+def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
     """None for an error this module does not know."""
     if (refusal := _refusal(error)) is not None:
         return refused(refusal.reason)
@@ -45,10 +45,8 @@ def describe(error: BaseException, host: str, *, limit: int, idle: float) -> Fai
             return too_large(limit)
         case Undecodable():
             return Failed(TEMPORARY, f"The answer could not be unpacked. {error}")
-        case aiohttp.ConnectionTimeoutError():
-            return Failed(TEMPORARY, f"{host} could not be connected to in time.")
         case asyncio.TimeoutError():
-            return Failed(TEMPORARY, f"The server fell silent for {idle:g} seconds.")
+            return Failed(TEMPORARY, f"{host} does not answer.")
         case aiohttp.ClientConnectorCertificateError():
             return Failed(TEMPORARY, _certificate(error, host))
         case aiohttp.ClientConnectorDNSError():

@@ -32,7 +32,6 @@ def guarded_session(
     *,
     resolver: AbstractResolver | None = None,
     connections: int = 100,
-    idle_timeout: float = 20.0,
     ssl_context: SSLContext | None = None,
 ) -> ClientSession:
     """A client session behind the guard: no cookies, no proxies from the environment, bounded headers.
@@ -45,7 +44,7 @@ def guarded_session(
         cookie_jar=DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
-        timeout=ClientTimeout(total=None, sock_connect=idle_timeout, sock_read=idle_timeout),
+        timeout=ClientTimeout(total=None, sock_connect=None),
         max_line_size=_MAX_HEADER_BYTES,
         max_field_size=_MAX_HEADER_BYTES,
         max_headers=_MAX_HEADERS,

@@ -3,15 +3,17 @@
 import asyncio
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from reedbed.domain.discovery import Candidate, Discovery
 from reedbed.domain.feeds import ParsedFeed
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, Outcome, Throttled
+from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Outcome, Throttled
 from reedbed.ingest.fetch import ACCEPT_FEED, Fetcher
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.page_links import decode_page, read_links
 from reedbed.ingest.parse import parse_safely
+from reedbed.ingest.target import Target, parse_target
 from reedbed.ingest.typed_address import typed_addresses
 
 _TOTAL_SECONDS = 60.0
@@ -43,15 +45,24 @@ _THROTTLED = "The site asks for fewer requests. Try again in a few minutes."
 _TOO_SLOW = "The site took too long to answer."
 
 
-async def discover(fetcher: Fetcher, text: str, *, pause: float = _PAUSE_SECONDS) -> Discovery:
-    addresses = typed_addresses(text)
-    if not addresses:
+async def discover(
+    fetcher: Fetcher,
+    text: str,
+    *,
+    username: str | None = None,
+    password: str | None = None,
+    pause: float = _PAUSE_SECONDS,
+) -> Discovery:
+    """Credentials, also those in the address, are sent to its own origin only; no result holds them."""
+    typed = typed_addresses(text)
+    if not typed:
         return Discovery(reason=_NO_ADDRESS, nowhere=True)
+    login, addresses = _login(typed, username, password)
     if known := known_feeds(addresses[0]):
         return Discovery(known)
     try:
         async with asyncio.timeout(_TOTAL_SECONDS):
-            return await _Search(fetcher, pause).run(addresses)
+            return await _Search(fetcher, pause, login).run(addresses)
     except TimeoutError:
         return Discovery(reason=_TOO_SLOW, unreachable=True)
 
@@ -64,10 +75,39 @@ def looks_like_feed(body: bytes) -> bool:
     return _FEED_ROOT.search(head) is not None
 
 
+def same_origin(one: str, other: str) -> bool:
+    first, second = parse_target(one), parse_target(other)
+    return isinstance(first, Target) and isinstance(second, Target) and first.origin == second.origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Login:
+    address: str
+    username: str
+    password: str = field(repr=False)
+
+
+def _login(
+    typed: tuple[str, ...], username: str | None, password: str | None
+) -> tuple[_Login | None, tuple[str, ...]]:
+    """What to send to the origin of the address, and the addresses without it."""
+    target = parse_target(typed[0])
+    if not isinstance(target, Target):
+        return None, typed
+    has_login = bool(target.username or target.password)
+    address = target.href if has_login else typed[0]
+    if username is None and not has_login:
+        return None, typed
+    login = _Login(address, username or target.username, password or target.password)
+    # Never tried over plain http after https has failed.
+    return login, (address,)
+
+
 class _Search:
-    def __init__(self, fetcher: Fetcher, pause: float) -> None:
+    def __init__(self, fetcher: Fetcher, pause: float, login: _Login | None = None) -> None:
         self._fetcher = fetcher
         self._pause = pause
+        self._login = login
         self._tried: set[str] = set()
 
     async def run(self, addresses: tuple[str, ...]) -> Discovery:
@@ -82,10 +122,16 @@ class _Search:
         outcome: Outcome = Failed("permanent_error", _NO_ADDRESS)
         for address in addresses:
             self._tried.add(address)
-            outcome = await self._fetcher.fetch(FetchRequest(address, accept=ACCEPT_FEED))
+            outcome = await self._fetch(address)
             if not isinstance(outcome, Failed) or outcome.status is not None:
                 return outcome
         return outcome
+
+    async def _fetch(self, address: str) -> Outcome:
+        request = FetchRequest(address, accept=ACCEPT_FEED)
+        if self._login is not None and same_origin(address, self._login.address):
+            request = replace(request, username=self._login.username, password=self._login.password)
+        return await self._fetcher.fetch(request)
 
     async def _without_page(self, address: str, outcome: Outcome) -> Discovery:
         """Some sites hide their pages from programs and still hand out the feed."""
@@ -93,7 +139,8 @@ class _Search:
             found = await self._try(likely_feeds(address))
             if found is not None:
                 return found
-        return Discovery(reason=_why_not(outcome), unreachable=_may_heal(outcome))
+        failure = None if isinstance(outcome, Fetched | NotModified) else outcome
+        return Discovery(reason=_why_not(outcome), unreachable=_may_heal(outcome), failure=failure)
 
     async def _from_page(self, page: Fetched) -> Discovery:
         html = decode_page(page.body, page.content_type)
@@ -116,7 +163,7 @@ class _Search:
                 continue
             self._tried.add(guess.url)
             await asyncio.sleep(self._pause)
-            outcome = await self._fetcher.fetch(FetchRequest(guess.url, accept=ACCEPT_FEED))
+            outcome = await self._fetch(guess.url)
             if isinstance(outcome, Throttled) or (isinstance(outcome, Failed) and outcome.status is None):
                 return None
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:

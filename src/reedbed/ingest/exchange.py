@@ -85,7 +85,7 @@ class Exchanger(Fetcher):
                 return Failed(TEMPORARY, f"{target.host} did not answer within {self._timeout:g} seconds.")
             from reedbed.ingest.broken_exchange import describe
 
-            failure = describe(error, target.host, limit=MOST_BYTES, idle=self._idle)
+            failure = describe(error, target.host, limit=MOST_BYTES)
             if failure is None:
                 log.warning("an exchange failed unexpectedly", host=target.host, error=repr(error)[:500])
                 failure = Failed(TEMPORARY, f"The exchange with {target.host} failed.")

@@ -72,7 +72,6 @@ class Fetcher:
         *,
         user_agent: str = ANONYMOUS,
         timeout: float = 30.0,
-        idle_timeout: float = 20.0,
         max_bytes: int = 10 * MEGABYTE,
         connections: int = 100,
         resolver: "AbstractResolver | None" = None,
@@ -86,7 +85,6 @@ class Fetcher:
             "Accept-Encoding": ACCEPT_ENCODING,
         }
         self._timeout = timeout
-        self._idle = min(idle_timeout, timeout)
         self._max_bytes = max_bytes
         self._connections = connections
         self._resolver = resolver
@@ -274,7 +272,7 @@ class Fetcher:
     def _explain(self, error: Exception, trail: "_Trail") -> Failed:
         from reedbed.ingest.broken_exchange import describe
 
-        failure = describe(error, trail.host, limit=trail.limit, idle=self._idle)
+        failure = describe(error, trail.host, limit=trail.limit)
         if failure is None:
             log.warning("fetch failed unexpectedly", host=trail.host, error=repr(error)[:500])
             failure = Failed(TEMPORARY, "The answer could not be read.")
@@ -290,7 +288,6 @@ class Fetcher:
                 self._guard,
                 resolver=self._lookup,
                 connections=self._connections,
-                idle_timeout=self._idle,
                 ssl_context=self._ssl_context,
             )
         return self._session

@@ -18,6 +18,8 @@ MAX_OUTLINES = 50_000
 MAX_TEXT = 2_048
 
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
+_OTHER_EXPORT = "This is not an OPML file. Other exports are brought in under Settings, Your data."
+_OTHER_EXPORTS = (b"PK\x03\x04", b"SQLite format 3\0", b"{", b"[")
 # References to what no XML may hold; lxml would leave out the element they stand in, and say nothing.
 _NO_CHARACTER = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
 _END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
@@ -28,6 +30,8 @@ def read_opml(body: bytes) -> OpmlDocument:
     """Raises `Invalid` with a plain sentence when the bytes are no OPML."""
     if len(body) > MAX_BYTES:
         raise Invalid("The file is larger than 10 MB.", field="file")
+    if body.startswith(_OTHER_EXPORTS):
+        raise Invalid(_OTHER_EXPORT, field="file")
     root = _parse(body)
     if root is None or _name(root) != "opml":
         raise Invalid(_NOT_OPML, field="file")

@@ -2,6 +2,8 @@
 
 import re
 
+from reedbed.domain.urls import feed_address
+
 _MAX_LENGTH = 2048
 _WRAPPING = " \t\r\n\f\v\u00a0\u200b\ufeff<>\"'`“”„«»"
 _FEED_SCHEMES = re.compile(r"(?:feed|rss|itpc|pcast|podcast)(?::(?=https?:)|:/*)", re.IGNORECASE)
@@ -29,3 +31,9 @@ def typed_addresses(text: str) -> tuple[str, ...]:
         return ()
     bare = typed.removeprefix("//")
     return (f"https://{bare}", f"http://{bare}") if _HOST.fullmatch(bare) else ()
+
+
+def typed_address(text: str) -> str:
+    """The address meant, checked and tidied. Raises `Invalid` when the text can be none."""
+    meant = typed_addresses(text)
+    return feed_address(meant[0] if meant else text)

@@ -21,7 +21,7 @@ from reedbed.http import probes
 from reedbed.http.client_ip import TrustedProxies
 from reedbed.http.cors import Cors
 from reedbed.http.forms import PlainForms
-from reedbed.http.guards import BodyLimit, HeadAsGet, SecurityHeaders
+from reedbed.http.guards import BodyLimit, HeadAsGet, OneHost, SecurityHeaders
 from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.metering import Metering
 from reedbed.http.packing import Packing
@@ -141,5 +141,5 @@ def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
         app = Tracing(app, runtime.tracer)
     app = HeadAsGet(Packing(Metering(app, runtime.meters)))
     app = Cors(app, origins=runtime.doors.cors_origins)
-    app = SecurityHeaders(app, https=runtime.accounts.base_url.startswith("https://"))
+    app = SecurityHeaders(OneHost(app), https=runtime.accounts.base_url.startswith("https://"))
     return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)

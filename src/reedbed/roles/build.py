@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+import structlog
+
 from reedbed import __version__
 from reedbed.ai.mock import MockModel
 from reedbed.ai.model import Model
@@ -52,6 +54,9 @@ from reedbed.store.database import Database
 from reedbed.store.migrations import migrate_apart
 from reedbed.store.opening import open_database, open_with_replica, sqlite_path
 from reedbed.store.startup import prepare
+from reedbed.store.vault import Vault, key_from_setting, make_key_file
+
+log = structlog.get_logger()
 
 PROJECT_URL = "https://github.com/reedbed/reedbed"
 
@@ -112,14 +117,33 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
 
 async def _database(settings: Settings, *, may_migrate: bool) -> Database:
     await prepare(settings.database, may_migrate=may_migrate, migrate=migrate_apart)
+    vault = open_vault(settings)
     try:
         if settings.database_read_url:
             return await open_with_replica(
-                settings.database, settings.database_read_url, pool_size=settings.database_pool
+                settings.database, settings.database_read_url, pool_size=settings.database_pool, vault=vault
             )
-        return await open_database(settings.database, pool_size=settings.database_pool)
+        return await open_database(settings.database, pool_size=settings.database_pool, vault=vault)
     except Unavailable as error:
         raise CannotStart(error.message) from error
+
+
+def open_vault(settings: Settings) -> Vault:
+    """SQLite serves one machine, so its key file is made at the first start.
+
+    The processes of a PostgreSQL may have no folder in common: a key file is used where there is one, and
+    made only by 'reedbed admin secrets rotate'.
+    """
+    given, former = (
+        [key_from_setting(text)] if (text := setting.get_secret_value()) else []
+        for setting in (settings.secret_key, settings.secret_key_previous)
+    )
+    if not given and settings.database.startswith("sqlite:"):
+        try:
+            make_key_file(settings.key_file)
+        except OSError as error:
+            log.warning("no key file can be made", file=str(settings.key_file), error=error.strerror)
+    return Vault(given[0] if given else None, former=former, file=settings.key_file)
 
 
 async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus, Limiter, Pacer]:
@@ -166,6 +190,8 @@ def _fetch_policy(settings: Settings) -> FetchPolicy:
         max_failures=settings.fetch_max_failures,
         concurrency=settings.fetch_concurrency,
         host_delay=int(settings.host_delay * SECOND),
+        host_concurrency=settings.host_concurrency,
+        in_flight=int(2 * settings.fetch_timeout * SECOND) + MINUTE,
     )
 
 
@@ -316,6 +342,7 @@ def _limits(settings: Settings) -> Limits:
         search=Allowance(settings.search_rate_burst, settings.search_rate_per_second),
         refresh=per_minute(settings.feeds_refresh_rate_limit),
         deframer=Allowance(settings.deframer_rate_burst, settings.deframer_rate_per_second),
+        streams=settings.max_streams_per_user,
     )
 
 
@@ -329,8 +356,11 @@ async def _secret(settings: Settings, db: Database) -> bytes:
     given = settings.secret_key.get_secret_value()
     if given:
         return given.encode()
-    async with db.write() as tx:
-        kept = await app_settings.keep_first(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+    try:
+        async with db.write() as tx:
+            kept = await app_settings.keep_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+    except Unavailable as error:
+        raise CannotStart(error.message) from error
     return kept.encode()
 
 

@@ -14,11 +14,12 @@ import structlog
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
 from reedbed.roles.build import ended, running
-from reedbed.roles.http_server import serve_http
+from reedbed.roles.http_server import connection_limits, serve_http
 from reedbed.roles.loading import load_beside
 from reedbed.services.health import watch
 from reedbed.services.processes import live
 from reedbed.services.runtime import Runtime
+from reedbed.services.stored_secrets import encrypt_stored
 from reedbed.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,21 +50,28 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
     if listener is not None and role == "serve":
         _listen(listener, settings)  # who comes while we start waits instead of being refused
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
+        if role != "web":
+            await encrypt_stored(runtime.db, runtime.now())
         stop = _stop_event()
         at_work = asyncio.Event()
         tasks: list[Awaitable[None]] = []
+        limits = connection_limits(settings)
         if listener is not None:
             application = _application(runtime)
             if role == "web":  # one of many: who is refused here is served by another
                 await application.load()
                 _listen(listener, settings)
-            tasks.append(serve_http(application, runtime, listener, stop, grace=GRACE_SECONDS - 2))
+            tasks.append(
+                serve_http(application, runtime, listener, stop, grace=GRACE_SECONDS - 2, limits=limits)
+            )
             if role == "serve":
                 tasks.append(_load_the_rest(application, stop, after=at_work))
             announce(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
-            tasks.append(serve_http(_probes(runtime), runtime, watched, stop, grace=GRACE_SECONDS - 2))
+            tasks.append(
+                serve_http(_probes(runtime), runtime, watched, stop, grace=GRACE_SECONDS - 2, limits=limits)
+            )
         if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
             tasks.append(_work_until(runtime, stop, at_work, after=pause))

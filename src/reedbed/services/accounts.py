@@ -2,14 +2,13 @@
 
 from reedbed.domain.accounts import Caller, NewSession, User
 from reedbed.domain.emails import email_address, known_as
-from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
-from reedbed.domain.limits import Allowance
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
 from reedbed.domain.passwords import check_password
 from reedbed.domain.times import MINUTE
-from reedbed.services.limits import spend, spend_attempt
-from reedbed.services.mail import ask_for_letter
+from reedbed.services.limits import give_back_login, spend, spend_login
+from reedbed.services.mail import request_mail
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import hash_password, is_outdated, password_matches
+from reedbed.services.secrets import hash_password, is_outdated, known_device, password_matches
 from reedbed.services.sessions import add_session, announce_revoked
 from reedbed.store import app_settings, events, sessions, users
 from reedbed.store.database import Tx
@@ -17,14 +16,13 @@ from reedbed.store.database import Tx
 WRONG = "Invalid email or password"
 WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
 LOG_IN_AGAIN = "Your account has no password. Log out, log in again, and do this within a quarter of an hour."
-UNVERIFIED = "Confirm your e-mail address first: open the link in the letter we have just sent you."
+UNVERIFIED = "Confirm your e-mail address first: open the link in the mail that we have just sent you."
+UNCONFIRMED = "Confirm your e-mail address first: open the link in the mail that we sent you."
 DISABLED = "This account is disabled. Ask the operator of this server."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
 
 FRESH = 15 * MINUTE
 """How long a log-in by a provider stands for the password that the account does not have."""
-PER_ACCOUNT = Allowance(30, 0.1)
-"""Slows guessing from many addresses, and locks nobody out for longer than ten seconds."""
 
 
 async def needs_owner(runtime: Runtime) -> bool:
@@ -52,11 +50,17 @@ async def create_owner(runtime: Runtime, email: str, password: str) -> User:
 
 
 async def log_in(
-    runtime: Runtime, email: str, password: str, *, user_agent: str | None = None, ip: str | None = None
+    runtime: Runtime,
+    email: str,
+    password: str,
+    *,
+    user_agent: str | None = None,
+    ip: str | None = None,
+    device: str | None = None,
 ) -> NewSession:
-    await spend_attempt(runtime, "login", ip)
+    """`device`: what `remember_device` gave to this browser."""
     address = known_as(email)
-    await spend(runtime, f"login-account:{address}", PER_ACCOUNT)
+    spent = await spend_login(runtime, address, ip, known_device(runtime.secret, device, address))
     async with runtime.db.read() as tx:
         found = await users.by_email(tx, address)
     user, password_hash = found or (None, None)
@@ -64,6 +68,7 @@ async def log_in(
         await _note_failure(runtime, user, ip)
         raise Unauthorized(WRONG)
     await _check_welcome(runtime, user)
+    await give_back_login(runtime, address, spent)
     fresh = await hash_password(password) if is_outdated(password_hash) else None
     async with runtime.db.write() as tx:
         if fresh is not None:
@@ -124,7 +129,10 @@ async def _check_welcome(runtime: Runtime, user: User) -> None:
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
     if user.email_verified_at is None and runtime.mailer is not None:
-        await ask_for_letter(runtime, "register", user.email)
+        try:
+            await request_mail(runtime, "register", user.email)
+        except TooMany as error:
+            raise Forbidden(f"{UNCONFIRMED} {error.message}") from error
         raise Forbidden(UNVERIFIED)
 
 

@@ -33,6 +33,8 @@ class Door:
 class Closed:
     until: Instant
     why: str
+    away: bool = True
+    """The model is not asked at all for a while; False: it is only paced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ async def find_door(tx: Tx, runtime: Runtime, now: Instant) -> Door | Closed:
         if decision.why != "open":
             break
     assert wait is not None
-    return Closed(wait.until, "The model does not answer." if wait.why == "open" else "The model is busy.")
+    why = "The model does not answer." if wait.why == "open" else "The model is busy."
+    return Closed(wait.until, why, away=wait.why != "pace")
 
 
 async def enter(
@@ -78,23 +81,29 @@ async def enter(
     return Permit(door.model, reserved, user_id, now)
 
 
-async def settle(tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Trouble, now: Instant) -> Usage:
-    """Correct the cost, tell the breaker; what the call used."""
+async def settle(
+    tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Trouble, now: Instant, *, readable: bool
+) -> Usage:
+    """Correct the cost, tell the breaker; what the call used.
+
+    An answer that is not readable has its price, and counts as a failure of the model.
+    """
     # The model's row first, as in `find_door`: whoever takes locks in another order waits for us forever.
     before = (await ai_state.lock(tx, [permit.model.name]))[permit.model.name]
     used = _used(runtime, permit, outcome)
-    _meter(runtime.meters, permit.model.name, outcome)
+    _meter(runtime.meters, permit.model.name, outcome, readable=readable)
     # On the day of the reservation, so that midnight loses nothing.
     await ai_state.use(tx, used - permit.reserved, permit.user_id, permit.at)
-    after = _told(before, runtime.ai.breaker, outcome, now)
+    after = _told(before, runtime.ai.breaker, outcome, now, readable=readable)
     if after != before:
         await ai_state.write(tx, permit.model.name, after)
         _log_change(permit.model.name, before, after)
     return used
 
 
-def _meter(meters: Meters, model: str, outcome: Answer | Trouble) -> None:
-    meters.ai_calls.add(model, "answered" if isinstance(outcome, Answer) else outcome.kind)
+def _meter(meters: Meters, model: str, outcome: Answer | Trouble, *, readable: bool) -> None:
+    answered = "answered" if readable else "unreadable"
+    meters.ai_calls.add(model, answered if isinstance(outcome, Answer) else outcome.kind)
     meters.ai_tokens.add(model, "in", by=outcome.tokens_in)
     meters.ai_tokens.add(model, "out", by=outcome.tokens_out)
 
@@ -106,16 +115,18 @@ def _used(runtime: Runtime, permit: Permit, outcome: Answer | Trouble) -> Usage:
     return runtime.ai.price.usage(outcome.tokens_in, outcome.tokens_out)
 
 
-def _told(breaker: Breaker, policy: BreakerPolicy, outcome: Answer | Trouble, now: Instant) -> Breaker:
+def _told(
+    breaker: Breaker, policy: BreakerPolicy, outcome: Answer | Trouble, now: Instant, *, readable: bool
+) -> Breaker:
     match outcome:
         case Trouble(kind="limited"):
             return limited(breaker, now, outcome.rest)
-        case Trouble(kind="temporary"):
-            return failed(breaker, policy, now)
         case Trouble(kind="permanent"):
             return breaker  # it answered: this question was wrong, not the model
-        case _:
+        case Answer() if readable:
             return succeeded(breaker, policy, now)
+        case _:
+            return failed(breaker, policy, now)
 
 
 def _log_change(model: str, before: Breaker, after: Breaker) -> None:

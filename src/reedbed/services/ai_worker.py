@@ -15,6 +15,7 @@ from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services.ai_gate import Closed, Door, Permit, enter, find_door, settle
 from reedbed.services.ai_works import Told, Work, find_work
 from reedbed.services.runtime import Runtime
+from reedbed.services.summary_work import stand_in_for_all
 from reedbed.store import summaries, summary_queue
 from reedbed.store.database import Tx
 from reedbed.store.summary_queue import Queued
@@ -23,6 +24,8 @@ log = structlog.get_logger()
 
 PAUSES = (0.1, 1.0, 5.0, 20.0)
 """Seconds before an answer is noted again."""
+SHORT_WAIT = 30 * SECOND
+"""A model that is asked again sooner needs nobody to stand in for it."""
 WORKER_DIED = "The worker stopped in the middle of it."
 
 
@@ -81,8 +84,11 @@ async def give_back(runtime: Runtime, task: Task) -> None:
 async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
     door = await find_door(tx, runtime, now)
     models = [EXTRACT]
-    if isinstance(door, Door) and runtime.ai.model is not None:
-        models.append(runtime.ai.model.name)
+    if runtime.ai.model is not None:
+        if isinstance(door, Door):
+            models.append(runtime.ai.model.name)
+        elif door.away and door.until > now + SHORT_WAIT:
+            await stand_in_for_all(tx, runtime.ai.model.name, now)
     row = await summary_queue.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
         return Nap(min(door.until, now + 5 * SECOND) if isinstance(door, Closed) else now + 5 * SECOND)
@@ -100,6 +106,7 @@ async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
     permit = await enter(tx, runtime, door, work.prompt, work.user_id, now)
     if isinstance(permit, Closed):
         await summary_queue.put_off(tx, row, runtime.name, permit.until, permit.why)
+        await work.stand_in(tx, now)
         return Gone()
     return Task(row, work, permit)
 
@@ -135,7 +142,8 @@ async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any
     now, row = runtime.now(), task.row
     used = Usage()
     if task.permit is not None:
-        used = await settle(tx, runtime, task.permit, outcome, now)
+        unreadable = isinstance(written, Trouble) and written.kind == "unreadable"
+        used = await settle(tx, runtime, task.permit, outcome, now, readable=not unreadable)
     if not isinstance(written, Trouble):
         told = await task.work.keep(tx, runtime, written, used, now)
         await summary_queue.done(tx, row, runtime.name)
@@ -143,6 +151,8 @@ async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any
     setback = after_failure(written.kind, row.attempts, row.empties, now)
     if not await summary_queue.set_back(tx, row, runtime.name, setback, written.message):
         return []  # the lease ran out, and whoever has it now decides
+    if task.permit is not None:
+        await task.work.stand_in(tx, now)
     log.warning("writing failed", what=task.work.name, key=row.key, kind=written.kind, error=written.message)
     if setback.given_up:
         await summary_queue.drop(tx, row.key)

@@ -42,6 +42,10 @@ class Work(Protocol):
 
     async def keep(self, tx: Tx, runtime: Runtime, written: Any, used: Usage, now: Instant) -> Told: ...
 
+    async def stand_in(self, tx: Tx, now: Instant) -> None:
+        """The model failed: have what can be written without one written meanwhile."""
+        ...
+
     async def readers(self, tx: Tx) -> Told:
         """Whom to tell that nothing comes."""
         ...

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from reedbed.domain.full_articles import AUTOMATIC_AT_ONCE, wants_whole
 from reedbed.domain.retention import removed_keys
 from reedbed.domain.times import Instant
 from reedbed.services.rule_actions import Verdict, count_matches, leave_notices, set_states
 from reedbed.services.rule_arrival import NOTHING, Forecast
-from reedbed.store import full_articles, imported, jobs, rules, unread
+from reedbed.store import feed_merge, full_articles, imported, jobs, rules, unread
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
 from reedbed.store.unread import Arrival
@@ -33,6 +32,12 @@ async def decide_on_arrival(
     silent = {feed_id: _silent(said) for feed_id, said in verdicts.items()}
     for feed_id in await imported.feeds_with_any(tx, list(new)):
         await _hush_read_elsewhere(tx, feed_id, new[feed_id], silent[feed_id])
+    twins = await feed_merge.arriving_twins(
+        tx, {feed_id: [entry_id for entry_id, _ in stored] for feed_id, stored in new.items()}
+    )
+    for each in twins:
+        for user_id, ids in each.read.items():
+            silent[each.feed_id].setdefault(user_id, set()).update(ids)
     reached = await unread.fan_out(
         tx,
         [
@@ -40,6 +45,8 @@ async def decide_on_arrival(
             for feed_id, stored in new.items()
         ],
     )
+    for each in twins:
+        await feed_merge.replace_twins(tx, each)
     # Whoever left since the rules were asked is not reached, and nothing of theirs is written.
     heeded = [each for feed_id, said in verdicts.items() for each in said if each.user_id in reached[feed_id]]
     if heeded:
@@ -50,24 +57,9 @@ async def decide_on_arrival(
         for user_id, ids in forecast.open_for(stored).items():
             if user_id in reached[feed_id]:
                 await jobs.add(tx, RULES_JOB, {"entry_ids": ids}, now=now, user_id=user_id)
-    for feed_id, modes in (await full_articles.modes(tx, list(new))).items():
-        if wanted := _whole(new[feed_id], modes):
-            await jobs.add(tx, ARTICLES_JOB, {"entry_ids": wanted}, now=now)
+    for feed_id in await full_articles.always_wanted(tx, list(new)):
+        await jobs.add(tx, ARTICLES_JOB, {"entry_ids": [entry_id for entry_id, _ in new[feed_id]]}, now=now)
     return reached
-
-
-def _whole(stored: Sequence[tuple[int, EntryRow]], modes: set[str]) -> list[int]:
-    """The entries whose articles somebody wants whole."""
-    if "always" in modes:
-        return [entry_id for entry_id, _ in stored]
-    if "auto" not in modes:
-        return []
-    short = [
-        (row.sort_at, entry_id)
-        for entry_id, row in stored
-        if row.url and wants_whole("auto", row.text.summary)
-    ]
-    return [entry_id for _, entry_id in sorted(short)[-AUTOMATIC_AT_ONCE:]]
 
 
 async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:

@@ -4,9 +4,10 @@ import asyncio
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.entries import Entry
+from reedbed.domain.full_articles import content_for_programs
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
-from reedbed.store import events
+from reedbed.store import events, following
 
 CALL = "assistant_call"
 
@@ -17,6 +18,9 @@ async def note_call(runtime: Runtime, caller: Caller, tool: str, *, refused: boo
         await events.note(tx, runtime.now(), CALL, caller.user_id, detail)
 
 
-async def entry_text(entry: Entry) -> str:
-    """The whole article where it was fetched."""
-    return await asyncio.to_thread(clean_text, entry.full_content or entry.content)
+async def entry_text(runtime: Runtime, user_id: int, entry: Entry) -> str:
+    """The whole article where this user chose to read the feed's articles whole."""
+    feed_id = entry.row.feed_id
+    async with runtime.db.read() as tx:
+        full_text = (await following.origins(tx, user_id, [feed_id]))[feed_id].full_text
+    return await asyncio.to_thread(lambda: clean_text(content_for_programs(entry, full_text)))

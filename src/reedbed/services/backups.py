@@ -9,6 +9,7 @@ import structlog
 from reedbed.domain.errors import ReedbedError
 from reedbed.domain.retention import is_due
 from reedbed.domain.times import SECOND
+from reedbed.services.chore_runs import first_look
 from reedbed.services.runtime import Runtime
 from reedbed.store import app_settings, backup
 
@@ -23,6 +24,8 @@ async def back_up_when_due(runtime: Runtime) -> Path | None:
     if policy is None:
         return None
     last = await asyncio.to_thread(backup.latest_copy, policy, now)
+    if last is None:
+        last = await first_look(runtime, "backup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if not is_due(last, now, local, runtime.keeping.hour):
         return None

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -9,8 +10,6 @@ from reedbed.ai.answers import CitedParagraph, read_digest
 from reedbed.ai.answers import DigestText as CitedDigest
 from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.domain.accounts import User
-from reedbed.domain.breaker import shown_state
-from reedbed.domain.budget import is_spent_for_user
 from reedbed.domain.cited import Scope, Sentence, sources_of
 from reedbed.domain.digests import (
     FAILED,
@@ -18,7 +17,6 @@ from reedbed.domain.digests import (
     NO_ENTRIES,
     NOTHING_NEW,
     SPAN,
-    UNAVAILABLE,
     Digest,
     DigestText,
     Item,
@@ -40,7 +38,7 @@ from reedbed.services.pushes import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.services.webhook_calls import leave_event
 from reedbed.services.writers import kept_here, variant_for
-from reedbed.store import ai_state, digests, events, jobs, users
+from reedbed.store import digests, events, jobs, users
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
@@ -53,15 +51,13 @@ NO_SUCH_DIGEST = "There is no such digest"
 async def ask_digest(
     runtime: Runtime, user: User, scope: Scope = EVERYTHING, *, since_last: bool = False, mail: bool = False
 ) -> Digest:
-    """A pending digest; at once `NotFound` where there is nothing to tell, `Unavailable` without a model."""
+    """A pending digest; at once `NotFound` where there is nothing to tell."""
     now, variant = runtime.now(), variant_for(runtime, user)
     async with runtime.db.read() as tx:
         last = await digests.last_until(tx, user.id, scope, now) if since_last else None
     since = now - SPAN if last is None else max(last, now - LONGEST_SPAN)
     if not await find_entries(runtime, user.id, scope, since):
         raise NotFound(NO_ENTRIES if last is None else NOTHING_NEW)
-    if variant.model != EXTRACT:
-        await _check_model(runtime, user.id)
     async with runtime.db.write() as tx:
         digest_id = await digests.add(
             tx, user.id, scope, model=variant.model, language=variant.language, since=since, now=now
@@ -110,19 +106,6 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"digest_id": digest.id})
 
 
-async def _check_model(runtime: Runtime, user_id: int) -> None:
-    model, now = runtime.ai.model, runtime.now()
-    assert model is not None
-    async with runtime.db.read() as tx:
-        breaker = await ai_state.breaker_of(tx, model.name)
-        closed = await ai_state.is_paused(tx) or is_spent_for_user(
-            runtime.ai.budget, await ai_state.spent(tx, user_id, now)
-        )
-    left_alone = shown_state(breaker, runtime.ai.breaker, now) == "OPEN" and runtime.ai.fallback is None
-    if closed or left_alone:
-        raise Unavailable(UNAVAILABLE)
-
-
 async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None:
     variant = variant_for(runtime, user)
     rows = await find_entries(runtime, user.id, digest.scope, digest.since)
@@ -131,10 +114,11 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     materials = await gather(runtime, user.id, rows, variant)
     items = await asyncio.to_thread(group, materials)
     await note_progress(runtime, job, 1, 2, {"digest_id": digest.id})
-    if variant.model == EXTRACT:
-        text = _text(materials, items, compose(items), dropped=0)
-    else:
-        text = await _with_model(runtime, user, variant, materials, items)
+    text = None if variant.model == EXTRACT else await _with_model(runtime, user, variant, materials, items)
+    if text is None:
+        fallback = variant.model != EXTRACT
+        text = replace(_text(materials, items, compose(items), dropped=0), fallback=fallback)
+        variant = Variant(EXTRACT)
     async with runtime.db.write() as tx:
         now = runtime.now()
         await digests.finish(
@@ -162,26 +146,27 @@ async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool)
 
 async def _with_model(
     runtime: Runtime, user: User, variant: Variant, materials: Sequence[Material], items: Sequence[Item]
-) -> DigestText:
-    """The model tells what may be sent to it; the rest is told by its own lines."""
+) -> DigestText | None:
+    """The model tells what may be sent to it; the rest is told by its own lines. None: it did not answer."""
     async with runtime.db.read() as tx:
         kept = await kept_here(tx, runtime, user.id)
     free = [one for item in items for one in item if one.feed_id not in kept]
     here = [item for item in items if all(one.feed_id in kept for one in item)]
     said = await _by_model(runtime, user, variant, free) if free else CitedDigest((), 0)
+    if said is None:
+        return None
     numbers = dict(enumerate(free, 1))
     told = tuple(_paragraph(one, numbers) for one in said.paragraphs)
     return _text(materials, items, (*told, *compose(here)), dropped=said.dropped)
 
 
-async def _by_model(runtime: Runtime, user: User, variant: Variant, free: Sequence[Material]) -> CitedDigest:
+async def _by_model(
+    runtime: Runtime, user: User, variant: Variant, free: Sequence[Material]
+) -> CitedDigest | None:
     numbers = dict(enumerate(free, 1))
     readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
     prompt = digest_prompt(readings, variant.language)
-    said = await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
-    if said is None:
-        raise ReedbedError(FAILED)
-    return said
+    return await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
 
 
 def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragraph:

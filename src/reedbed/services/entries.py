@@ -62,6 +62,8 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Ch
     """Set states of one entry. Reading it is remembered in the short history."""
     names = None if change.tags is None else tag_names(change.tags)
     async with runtime.db.write() as tx:
+        if change.brings_back:
+            await marks.unmute(tx, user_id, [entry_id])
         before = await entries.rows_by_ids(tx, user_id, [entry_id])
         if not before:
             raise NotFound(NO_SUCH_ENTRY)

@@ -1,20 +1,20 @@
 """Looking at a feed before following it."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reedbed.domain.discovery import Discovery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
-from reedbed.domain.fetching import Fetched, FetchRequest
+from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
 from reedbed.domain.texts import shown_line
 from reedbed.domain.times import DAY, Instant
-from reedbed.domain.urls import feed_address
 from reedbed.ingest.clean import clean_html
 from reedbed.ingest.discover import discover
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.text import digest_content
-from reedbed.services.credentials import split_credentials
+from reedbed.ingest.typed_address import typed_addresses
+from reedbed.services.credentials import Address, typed_login
 from reedbed.services.runtime import Runtime
 from reedbed.store import feeds, subscriptions
 
@@ -44,23 +44,59 @@ class FeedPreview:
     """Set when the user follows it already."""
 
 
-async def find_feeds(runtime: Runtime, text: str) -> Discovery:
+def is_address(text: str) -> bool:
+    """Whether this is the address of something, with or without its scheme."""
+    return bool(typed_addresses(text))
+
+
+def several_addresses(text: str) -> tuple[str, ...]:
+    """A list that was pasted: addresses and nothing else, as they were typed. One of them is no list."""
+    words = dict.fromkeys(word.strip(",;") for word in text.split())
+    words.pop("", None)
+    return tuple(words) if len(words) > 1 and all(map(is_address, words)) else ()
+
+
+async def find_feeds(
+    runtime: Runtime, text: str, *, username: str | None = None, password: str | None = None
+) -> Discovery:
     """The feeds behind whatever somebody typed."""
-    return await discover(runtime.fetcher, text)
+    return await discover(runtime.fetcher, text, username=username, password=password)
+
+
+async def fetch_candidate(runtime: Runtime, asked: Address, found: Discovery) -> Discovery:
+    """With the document of the best candidate, or why it could not be fetched."""
+    if not found.candidates or found.document is not None:
+        return found
+    address = asked.at(found.candidates[0].url)
+    outcome = await runtime.fetcher.fetch(
+        FetchRequest(address.url, username=address.username, password=address.password)
+    )
+    match outcome:
+        case Fetched():
+            return replace(found, document=outcome)
+        case Failed() | Gone() | Throttled():
+            return replace(found, failure=outcome)
+        case NotModified():
+            return found
 
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
     """What following this address would bring. Raises `Invalid` in plain words when it is no feed."""
-    found = await discover(runtime.fetcher, feed_address(url))
+    asked = typed_login(url)
+    found = await find_feeds(runtime, url)
     if not found.candidates:
         raise Invalid(found.reason or "No feed was found at this address.", field="url")
-    return await preview_found(runtime, user_id, found)
+    return await preview_found(runtime, user_id, asked, found)
 
 
-async def preview_found(runtime: Runtime, user_id: int, found: Discovery) -> FeedPreview:
-    """The same for what `find_feeds` has found: its best candidate."""
+async def preview_found(runtime: Runtime, user_id: int, asked: Address, found: Discovery) -> FeedPreview:
+    """The same for what `find_feeds` has found: its best candidate. Following it fetches nothing anew."""
     address = found.candidates[0].url
-    parsed = await _parsed(found.document or await _fetched(runtime, address))
+    found = await fetch_candidate(runtime, asked, found)
+    if found.document is None:
+        raise Invalid(getattr(found.failure, "message", "The feed could not be read."), field="url")
+    parsed = await _parsed(found.document)
+    _keep(runtime, user_id, asked, found)
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
         url=address,
@@ -75,14 +111,15 @@ async def preview_found(runtime: Runtime, user_id: int, found: Discovery) -> Fee
     )
 
 
-async def _fetched(runtime: Runtime, address: str) -> Fetched:
-    known = split_credentials(address)
-    outcome = await runtime.fetcher.fetch(
-        FetchRequest(known.url, username=known.username, password=known.password)
-    )
-    if not isinstance(outcome, Fetched):
-        raise Invalid(getattr(outcome, "message", "The feed could not be read."), field="url")
-    return outcome
+def previewed(runtime: Runtime, user_id: int, asked: Address) -> Discovery | None:
+    """What this user was shown of this address a moment ago, once."""
+    return runtime.recent_discoveries.take((user_id, asked), runtime.now())
+
+
+def _keep(runtime: Runtime, user_id: int, asked: Address, found: Discovery) -> None:
+    """Under the address that was asked for, and under that of the feed, which the page follows."""
+    for address in (asked, asked.at(found.candidates[0].url)):
+        runtime.recent_discoveries.keep((user_id, address), found, runtime.now())
 
 
 async def _parsed(document: Fetched) -> ParsedFeed:

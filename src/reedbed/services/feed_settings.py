@@ -8,6 +8,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.feed_fetching import (
     FeedFetching,
     check_failures,
+    check_login,
     check_password,
     check_proxy,
     check_user_agent,
@@ -24,8 +25,6 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import fetch_state, framing, operator_feeds
 from reedbed.store.database import Tx
 from reedbed.store.operator_feeds import OperatorFeed
-
-NO_NAME = "A password needs a user name."
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,8 @@ def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) ->
 def _changed_password(current: FeedFetching, wanted: FeedSettings, username: str | None) -> dict[str, Any]:
     """What was there is never read, so one that is given counts as another."""
     password = wanted.password if isinstance(wanted.password, Same) else check_password(wanted.password)
-    if isinstance(password, str) and username is None:
-        raise Invalid(NO_NAME, field="username")
+    if not isinstance(password, Same):
+        check_login(username, password)
     if isinstance(password, str):
         return {"password": password}
     gone = username is None or password is None

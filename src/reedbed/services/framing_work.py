@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from reedbed.ai.answers import json_object
 from reedbed.ai.framing_answers import read_framing
 from reedbed.ai.framing_prompts import framing_prompt
 from reedbed.ai.model import Prompt, Trouble
@@ -44,7 +45,9 @@ class FramingWork:
     def read(self, answer: str, model: str) -> Analysis | Trouble:
         last = self.row.attempts + 1 >= MOST_ATTEMPTS
         found = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
-        return found or Trouble("permanent", NOT_AS_ASKED)
+        # An answer in the right form with a wrong part is no sign that the model is out of order.
+        kind = "permanent" if json_object(answer) else "unreadable"
+        return found or Trouble(kind, NOT_AS_ASKED)
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
@@ -52,6 +55,9 @@ class FramingWork:
         row = self.row
         await analyses.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
         return await _show(tx, runtime, row.key, now)
+
+    async def stand_in(self, tx: Tx, now: Instant) -> None:
+        """Nothing can: only a model reads framing."""
 
     async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
         return await analyses.waiting_for(tx, self.row.key)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from reedbed.domain.article_selectors import ArticleSelectors
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched
+from reedbed.domain.full_articles import is_shorter
 from reedbed.domain.texts import storable
 from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.domain.urls import host_of, normalize_url
+from reedbed.services.crawl import turn_at
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import reindex
@@ -24,6 +26,7 @@ AT_ONCE = 20
 """Entries of one job before it makes room for others."""
 
 _NO_ADDRESS = "This entry has no address to read the article from."
+_SHORTER = "The site's page holds less of this text than the feed gives."
 _TOO_HARD = "The article could not be read in time."
 
 
@@ -81,15 +84,18 @@ async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
 
 async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
     """When it is this host's turn."""
-    wait = await runtime.pacer.reserve(host_of(url) or "", runtime.fetching.host_delay)
-    await asyncio.sleep(wait / SECOND)
-    return await _fetch(runtime, entry_id, url)
+    async with turn_at(runtime, host_of(url) or ""):
+        return await _fetch(runtime, entry_id, url)
 
 
 async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None = None) -> FullArticle:
     async with runtime.db.read() as tx:
         selectors = (await article_selectors.standing(tx, entry_id)).selectors
+        given = await full_articles.given(tx, entry_id)
     found = await _extract(runtime, url, selectors, within)
+    # With selectors, somebody has looked at the pages and chosen what is the article.
+    if found.content is not None and not selectors and is_shorter(found.content, given):
+        found = FullArticle(None, _SHORTER)
     async with runtime.db.write() as tx:
         if found.content is None:
             await full_articles.note_attempt(tx, entry_id, runtime.now())

@@ -3,8 +3,9 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import NamedTuple
 
 from reedbed.domain.bookmarks import Snapshot
 from reedbed.domain.dedupe import change_hash, sort_at
@@ -18,7 +19,18 @@ from reedbed.domain.urls import normalize_url
 from reedbed.services.bookmarks import MOST_BOOKMARKS
 from reedbed.services.refresh_words import words_of
 from reedbed.services.runtime import Runtime
-from reedbed.store import bookmarks, entry_writes, feeds, imported, marks, search, subscriptions, tags, unread
+from reedbed.store import (
+    bookmarks,
+    entry_writes,
+    feed_merge,
+    feeds,
+    imported,
+    marks,
+    search,
+    subscriptions,
+    tags,
+    unread,
+)
 from reedbed.store.alive import lock_feed
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryRow
@@ -29,6 +41,14 @@ SHELF_TITLE = "Imported entries"
 _LONGEST_AUTHOR = 300
 
 Pair = tuple[ForeignEntry, EntryRow]
+
+
+class Home(NamedTuple):
+    """A feed that the user follows."""
+
+    feed_id: int
+    folder_names: frozenset[str]
+    """Of the folder it lies in, and of those around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +64,11 @@ class Brought:
 
 
 async def bring_kept(
-    runtime: Runtime, user_id: int, some: Sequence[ForeignEntry], homes: Mapping[str, int]
+    runtime: Runtime, user_id: int, some: Sequence[ForeignEntry], homes: Mapping[str, Home]
 ) -> Brought:
     """`homes` are the feeds here, by their names there."""
     now = runtime.now()
+    some = [_without_folders(entry, homes.get(entry.feed_key)) for entry in some]
     rows = await asyncio.to_thread(lambda: [_row(entry, now) for entry in some])
     pairs = list(zip(some, rows, strict=True))
     async with runtime.db.write() as tx:
@@ -60,40 +81,60 @@ async def bring_kept(
         )
 
 
+def _without_folders(entry: ForeignEntry, home: Home | None) -> ForeignEntry:
+    """The format has one word for both: a label named like the folder of the feed is no tag."""
+    if home is None or not home.folder_names.intersection(entry.tags):
+        return entry
+    return replace(entry, tags=tuple(tag for tag in entry.tags if tag not in home.folder_names))
+
+
 async def _place(
-    tx: Tx, user_id: int, some: Sequence[Pair], homes: Mapping[str, int], now: Instant
+    tx: Tx, user_id: int, some: Sequence[Pair], homes: Mapping[str, Home], now: Instant
 ) -> list[tuple[ForeignEntry, int]]:
-    """Each entry with its id here: in its feed, else on the user's own shelf."""
+    """Each entry with its id here: in its feed, else in the user's own feed of imported entries."""
     placed: list[tuple[ForeignEntry, int]] = []
     homeless: list[Pair] = []
+    at_home: list[tuple[EntryRow, int]] = []
     for entry, row in some:
         if not (entry.starred or entry.tags):
             continue
-        found = await _at_home(tx, entry, row, homes.get(entry.feed_key))
+        found = await _at_home(tx, user_id, entry, row, homes.get(entry.feed_key))
         if found is None:
             homeless.append((entry, row))
         else:
             placed.append((entry, found))
+            at_home.append((row, found))
+    await _take_off_shelf(tx, user_id, at_home)
     return placed + (await _shelve(tx, user_id, homeless, now) if homeless else [])
 
 
-async def _at_home(tx: Tx, entry: ForeignEntry, row: EntryRow, feed_id: int | None) -> int | None:
-    if feed_id is None:
+async def _at_home(tx: Tx, user_id: int, entry: ForeignEntry, row: EntryRow, home: Home | None) -> int | None:
+    if home is None:
         return None
     guids, urls = (
         [storable(entry.guid)] if entry.guid else [],
         [row.normalized_url] if row.normalized_url else [],
     )
-    known = await imported.known(tx, feed_id, guids, urls) if guids or urls else []
-    return known[0][0] if known else None
+    return await imported.seen(tx, user_id, home.feed_id, guids, urls) if guids or urls else None
+
+
+async def _take_off_shelf(tx: Tx, user_id: int, at_home: Sequence[tuple[EntryRow, int]]) -> None:
+    """Copies of an earlier import, made before the feed had these entries, hand over their marks."""
+    shelf = await feeds.by_url(tx, SHELF_URL, user_id) if at_home else None
+    if shelf is None:
+        return
+    guids = {row.guid: home for row, home in at_home if row.guid}
+    urls = {row.normalized_url: home for row, home in at_home if row.normalized_url}
+    copies = await imported.known(tx, shelf, list(guids), list(urls))
+    moves = {id_: guids.get(guid or "") or urls.get(url or "") for id_, guid, url in copies}
+    await feed_merge.move_marks(tx, [(id_, home) for id_, home in moves.items() if home is not None])
 
 
 async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> list[tuple[ForeignEntry, int]]:
     shelf = await _shelf(tx, user_id, now)
     await lock_feed(tx, shelf)  # two imports at once: the second sees what the first has stored
     by_guid = {row.guid: (entry, row._replace(feed_id=shelf)) for entry, row in some}
-    guids = [guid for guid in by_guid if guid]
-    known = {guid: id_ for id_, guid, _ in await imported.known(tx, shelf, guids, []) if guid}
+    known = await _on_shelf(tx, shelf, [row for _, row in by_guid.values()])
     fresh = [row for guid, (_, row) in by_guid.items() if guid not in known]
     stored = await entry_writes.insert_new(tx, fresh)
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
@@ -101,6 +142,16 @@ async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> l
         await unread.fan_out(tx, [Arrival(shelf, ids, silent={user_id: set(ids)})])
     known |= {row.guid: id_ for id_, row in stored if row.guid}
     return [(entry, known[guid]) for guid, (entry, _) in by_guid.items() if guid in known]
+
+
+async def _on_shelf(tx: Tx, shelf: int, rows: Sequence[EntryRow]) -> dict[str | None, int]:
+    """Copies of an earlier import, by guid. Where another program names the feed differently: by address."""
+    urls = [row.normalized_url for row in rows if row.normalized_url]
+    found = await imported.known(tx, shelf, [row.guid for row in rows if row.guid], urls)
+    by_guid: dict[str | None, int] = {guid: id_ for id_, guid, _ in found}
+    by_url: dict[str | None, int] = {url: id_ for id_, _, url in found if url}
+    ids = {row.guid: by_guid.get(row.guid) or by_url.get(row.normalized_url) for row in rows}
+    return {guid: id_ for guid, id_ in ids.items() if id_ is not None}
 
 
 async def _shelf(tx: Tx, user_id: int, now: Instant) -> int:

@@ -15,11 +15,12 @@ import orjson
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.libraries import ForeignFeed, Library, LibraryReport
-from reedbed.domain.opml import ImportProblem
+from reedbed.domain.opml import ImportLine
 from reedbed.domain.times import HOUR
 from reedbed.ingest.libraries.miniflux import check_miniflux, read_miniflux
+from reedbed.services.imported_entries import Home
 from reedbed.services.jobs import Done, announce, note_progress, wake_jobs
-from reedbed.services.libraries import bring_piece, finish_import, homes_of, read_library
+from reedbed.services.libraries import bring_piece, empty_report, finish_import, homes_of, read_library
 from reedbed.services.library_pieces import Feeds, Piece, packed, pieces_of, unpacked
 from reedbed.services.runtime import Runtime
 from reedbed.store import job_pieces, jobs
@@ -28,8 +29,8 @@ from reedbed.store.jobs import Job
 JOB_KIND = "import"
 MOST_AT_ONCE = 3
 """Of one user: what waits takes room in the database."""
-MOST_PROBLEMS = 500
-"""Kept of those that a report names; the rest is counted."""
+MOST_LINES = 10_000
+"""That a report names, as many as a user can follow; the rest is counted."""
 NO_SUCH_IMPORT = "There is no such import."
 _NOT_WHOLE = "The file did not arrive whole. Bring it in again."
 _MINIFLUX = "miniflux"
@@ -64,7 +65,7 @@ async def start_miniflux(runtime: Runtime, user_id: int, address: str, token: st
     await check_miniflux(runtime.fetcher, address, token)
     job_id = await _announced(runtime, user_id)
     async with runtime.db.write() as tx:
-        await job_pieces.put(tx, job_id, 0, _MINIFLUX, orjson.dumps([address, token]))
+        await job_pieces.put_secret(tx, job_id, 0, _MINIFLUX, orjson.dumps([address, token]).decode())
     return await _start(runtime, user_id, job_id, {"source": "Miniflux", "name": "Miniflux"})
 
 
@@ -111,16 +112,17 @@ async def _start(runtime: Runtime, user_id: int, job_id: int, payload: Mapping[s
 
 def _payload(library: Library, name: str, pieces: int) -> dict[str, Any]:
     named = {"source": library.source, "name": name or library.source}
-    return {**named, "pieces": pieces, "total": library.size}
+    lines = [asdict(line) for line in library.lines[:MOST_LINES]]
+    return {**named, "pieces": pieces, "total": library.size, "lines": lines}
 
 
 async def _ask_miniflux(runtime: Runtime, job: Job) -> Mapping[str, Any]:
     async with runtime.db.read() as tx:
-        found = await job_pieces.get(tx, job.id, 0)
-    if found is None or found[0] != _MINIFLUX:
+        found = await job_pieces.get_secret(tx, job.id, 0, _MINIFLUX)
+    if found is None:
         raise Invalid(_NOT_WHOLE)
     await announce(runtime, job, 0, 0)
-    address, token = orjson.loads(found[1])
+    address, token = orjson.loads(found)
     library = await read_miniflux(runtime.fetcher, address, token)
     count = await _keep(runtime, job.id, library, first=1)
     payload = {**_payload(library, "Miniflux", count), "first": 1}
@@ -137,10 +139,10 @@ class _Run:
         self._payload = payload
         self._next: int = job.report.get("next", payload.get("first", 0))
         self._done: int = job.report.get("done", 0)
-        self._problems: int = job.report.get("problems", 0)
-        self._report = _report(job.report, payload["source"])
+        self._report = _report(job.report, payload)
+        self._problems: int = job.report.get("problems", len(self._report.errors))
         self._feeds: list[ForeignFeed] = []
-        self._homes: dict[str, int] | None = None
+        self._homes: dict[str, Home] | None = None
 
     async def all_of_it(self) -> Done:
         told = 0.0
@@ -151,7 +153,7 @@ class _Run:
                     self._runtime, self._job, self._done, self._payload["total"], self._so_far()
                 )
                 told = monotonic()
-        await finish_import(self._runtime, self._user_id, self._report)
+        await finish_import(self._runtime, self._user_id, self._report, self._done)
         await announce(self._runtime, self._job, self._done, self._payload["total"])
         return Done({"done": self._done, "total": self._payload["total"], **self._so_far()})
 
@@ -169,7 +171,7 @@ class _Run:
     def _add(self, brought: LibraryReport) -> None:
         self._problems += len(brought.errors)
         report = self._report + brought
-        self._report = replace(report, errors=report.errors[:MOST_PROBLEMS])
+        self._report = replace(report, lines=report.lines[:MOST_LINES])
 
     async def _piece(self, number: int) -> Piece:
         async with self._runtime.db.read() as tx:
@@ -189,14 +191,18 @@ def _shown(job: Job) -> Import:
         job.state,
         job.report.get("done", 0),
         job.report.get("total", job.payload.get("total", 0)),
-        _report(job.report, job.payload.get("source", "")),
+        _report(job.report, job.payload),
         job.report.get("problems", 0),
         job.report.get("error"),
     )
 
 
-def _report(noted: Mapping[str, Any], source: str) -> LibraryReport:
-    said = noted.get("report")
-    if said is None:
-        return LibraryReport(source)
-    return replace(LibraryReport(**said), errors=tuple(ImportProblem(**one) for one in said["errors"]))
+def _report(noted: Mapping[str, Any], payload: Mapping[str, Any]) -> LibraryReport:
+    fields = noted.get("report")
+    if fields is None:
+        lines = [ImportLine(**line) for line in payload.get("lines", ())]
+        return empty_report(payload.get("source", ""), lines)
+    # Reports that 0.1 has written name only the lines with errors.
+    lines = fields.get("lines", fields.get("errors", ()))
+    counts = {name: value for name, value in fields.items() if name not in ("lines", "errors")}
+    return LibraryReport(**counts, lines=tuple(ImportLine(**line) for line in lines))

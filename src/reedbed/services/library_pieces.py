@@ -76,4 +76,5 @@ def _cut(rows: Sequence[T], most: int, weight: Callable[[T], int] = lambda _: 0)
 
 def _feed(row: Mapping[str, Any]) -> ForeignFeed:
     attributes = tuple((name, value) for name, value in row["attributes"])
-    return ForeignFeed(row["key"], row["url"], row["title"], tuple(row["path"]), attributes)
+    path, follow = tuple(row["path"]), row.get("follow", True)
+    return ForeignFeed(row["key"], row["url"], row["title"], path, attributes, follow)

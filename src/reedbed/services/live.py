@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 
 from reedbed.domain.accounts import Caller
+from reedbed.domain.errors import TooMany
 from reedbed.domain.hints import Hint
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.events.bus import Listener, new_hint_id
@@ -23,12 +24,22 @@ SHOWN = frozenset(
 )
 HEARD = SHOWN | {"stopping"}
 BEGINNING = Hint("beginning")
+MANY_STREAMS = "Too many live streams of yours are open. Close some pages or apps that show news."
+RETRY_SECONDS = 60
+
+
+def check_room(runtime: Runtime, caller: Caller) -> None:
+    """Raises `TooMany` where this user has as many streams open as one may have."""
+    if not _has_room(runtime, caller):
+        raise TooMany(MANY_STREAMS, RETRY_SECONDS)
 
 
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
     """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
     ear = Ear(caller.user_id)
-    with runtime.bus.listen(ear.wants) as listener, _counted(runtime.meters):
+    if not _has_room(runtime, caller):  # others were opened since `check_room`
+        return
+    with runtime.bus.listen(ear.wants) as listener, _counted(runtime.meters, caller.user_id):
         # The hint that this stream must end may have come between its request and the first listening.
         if not await still_open(runtime, caller):
             return
@@ -105,13 +116,22 @@ async def _heard(
         yield hint
 
 
+def _has_room(runtime: Runtime, caller: Caller) -> bool:
+    return runtime.meters.streams_by_user.get(caller.user_id, 0) < runtime.limits.streams
+
+
 @contextmanager
-def _counted(meters: Meters) -> Generator[None]:
+def _counted(meters: Meters, user_id: int) -> Generator[None]:
+    by_user = meters.streams_by_user
     meters.open_streams += 1
+    by_user[user_id] = by_user.get(user_id, 0) + 1
     try:
         yield
     finally:
         meters.open_streams -= 1
+        by_user[user_id] -= 1
+        if not by_user[user_id]:
+            del by_user[user_id]
 
 
 def _catch_up(runtime: Runtime, last_id: str | None) -> list[Hint]:

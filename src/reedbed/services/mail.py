@@ -4,11 +4,13 @@ A request only notes the wish, the same way whether or not the address has an ac
 answer nor its time tells. The link is made when the letter is written: its token is never at rest.
 """
 
+import math
 from typing import Literal
 
 import structlog
 
 from reedbed.domain.accounts import User
+from reedbed.domain.errors import TooMany
 from reedbed.domain.letters import (
     Letter,
     NotSent,
@@ -31,28 +33,43 @@ JOB_KIND = "mail"
 Wish = Literal["reset", "register", "password_changed", "invite"]
 
 PER_ADDRESS = Allowance(3, 3 / 3600)
-"""Nobody's mailbox is filled through us; more wishes are noted as granted."""
+"""Nobody's mailbox is filled through us."""
 GIVE_UP_AFTER = 4 * HOUR
 TRY_AGAIN_AFTER = 2 * MINUTE
 
 
-async def ask_for_letter(runtime: Runtime, wish: Wish, email: str) -> None:
-    if not await may_write_to(runtime, email):
-        return
+async def request_mail(runtime: Runtime, wish: Wish, email: str) -> None:
+    """Have a mail sent that anybody can ask for; raises `TooMany` where that was done too often."""
+    await check_mail_allowance(runtime, email)
     async with runtime.db.write() as tx:
         await note_wish(runtime, tx, wish, email)
     await wake_jobs(runtime)
 
 
-async def may_write_to(runtime: Runtime, email: str) -> bool:
-    """Whether this server sends mail, and another letter to this address; before any transaction."""
+async def check_mail_allowance(runtime: Runtime, email: str) -> None:
+    """Count one mail that anybody can ask for, before any transaction.
+
+    Addresses without an account are counted in the same way. Mails that follow an act of the account's owner
+    are counted apart (`may_notify`): otherwise the limit would tell strangers that there is an account.
+    """
+    wait = await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS)
+    if wait > 0:
+        minutes = math.ceil(wait / 60)
+        raise TooMany(
+            f"Mails to this address were asked for too often. The next one can be sent in {minutes} min.",
+            math.ceil(wait),
+        )
+
+
+async def may_notify(runtime: Runtime, email: str) -> bool:
+    """Whether this server sends mail, and another notice to this address; before any transaction."""
     if runtime.mailer is None:
         return False
-    return await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS) == 0
+    return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
 
 
 async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
-    """Inside the caller's transaction, after `may_write_to`; call `wake_jobs` after it."""
+    """Inside the caller's transaction, after the allowance was checked; call `wake_jobs` after it."""
     await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
 
 

@@ -8,7 +8,7 @@ import structlog
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.list_headers import ANY_SERVER
 from reedbed.domain.newsletters import MOST_MAILBOXES
-from reedbed.domain.texts import storable
+from reedbed.domain.texts import ENTER_AGAIN, storable
 from reedbed.domain.times import HOUR, MINUTE, Millis
 from reedbed.ingest.mail.mailbox import ABOVE_ALL, FoundMail, Looked, MailboxLogin, NoLook, Security
 from reedbed.services.newsletters import Delivery, Received, receive
@@ -106,6 +106,8 @@ async def _check(runtime: Runtime, box: Mailbox) -> None:
 
 async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
     """Each mail is stored before it is counted as had: whatever breaks off is taken up again."""
+    if not box.password:
+        return await _note_trouble(runtime, box, ENTER_AGAIN)
     validity, last_uid = box.uid_validity, box.last_uid
     while True:
         found = await _look(runtime, _login(box), validity, last_uid)

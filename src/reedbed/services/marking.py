@@ -30,6 +30,8 @@ async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bo
                 tx, user_id, feed_ids, selection.up_to, token_hash=token_hash(token), now=runtime.now()
             )
         else:
+            if selection.ids and not read:
+                await marks.unmute(tx, user_id, list(selection.ids))
             chosen = await _chosen(tx, user_id, selection, feed_ids)
             count, _ = await mark_chosen(
                 tx, user_id, chosen, read=read, token_hash=token_hash(token), now=runtime.now()
@@ -56,6 +58,8 @@ async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], c
     """
     names = tag_names(change.tags or ())
     async with runtime.db.write() as tx:
+        if change.brings_back:
+            await marks.unmute(tx, user_id, entry_ids)
         if change.read is not None:
             await (reading.read if change.read else reading.unread_again)(tx, user_id, entry_ids)
         if change.starred is not None:

@@ -26,6 +26,7 @@ class Meters:
         )
         self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
         self.open_streams = 0
+        self.streams_by_user: dict[int, int] = {}
         self.being_answered = 0
         """Requests that somebody waits for just now, streams left out."""
 

@@ -27,9 +27,9 @@ async def ask_model(
         if permit is None:
             break
         outcome = await permit.model.ask(prompt)
-        async with runtime.db.write() as tx:
-            await settle(tx, runtime, permit, outcome, runtime.now())
         said = read(outcome.text) if isinstance(outcome, Answer) else None
+        async with runtime.db.write() as tx:
+            await settle(tx, runtime, permit, outcome, runtime.now(), readable=said is not None)
         if said is not None:
             return said
     return None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.framing import FeedFraming
-from reedbed.domain.urls import feed_address, is_private_address, root_domain
+from reedbed.domain.urls import is_private_address, root_domain
+from reedbed.ingest.typed_address import typed_address
 from reedbed.services.feed_settings import FeedSettings, change_settings
 from reedbed.services.framed_documents import build_documents
 from reedbed.services.framing_jobs import ask_feed_later
@@ -34,7 +35,7 @@ async def add_feed(
     runtime: Runtime, url: str, settings: FeedSettings | None = None, *, with_root_domain: bool = True
 ) -> OperatorFeed:
     """A new feed is neither enabled nor polled; one that people follow already stays as it is for them."""
-    address = feed_address(url)
+    address = typed_address(url)
     if is_private_address(address):
         raise Invalid(IS_PRIVATE, field="url")
     now = runtime.now()
@@ -129,7 +130,7 @@ async def _look_up(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed | None:
     now, word = runtime.now(), named.strip()
     if word.isascii() and word.isdigit() and len(word) <= LONGEST_NUMBER:
         return await operator_feeds.by_id(tx, int(word), now)
-    return await operator_feeds.by_url(tx, feed_address(word), now)
+    return await operator_feeds.by_url(tx, typed_address(word), now)
 
 
 async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:

@@ -25,6 +25,8 @@ MOST_NEWS = 8
 """Feeds with news in one transaction, so that a reader's own writes never wait long."""
 MOST_KEPT = 20_000
 """Quiet outcomes kept while the database is away."""
+ANALYZE_AFTER = 1_000
+"""New entries after which the statistics are refreshed: a first fetch of many feeds is a bulk load."""
 RETRY_SECONDS = 1.0
 PAUSES = (1.0, 3.0, 10.0)
 """Seconds before news are written again, so that nothing is fetched twice for a database that stumbled."""
@@ -41,6 +43,7 @@ class OutcomeWriter:
         self._news: list[Waiting] = []
         self._some = asyncio.Event()
         self._hurry = asyncio.Event()
+        self._new_entries = 0
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -95,6 +98,7 @@ class OutcomeWriter:
             while self._news or self._quiet:
                 if not await self._write_some() and self._closing:
                     return
+                await self._analyze()
             if self._closing:
                 return
 
@@ -120,6 +124,15 @@ class OutcomeWriter:
             return False
         return True
 
+    async def _analyze(self) -> None:
+        if self._new_entries < ANALYZE_AFTER or self._closing:
+            return
+        try:
+            await self._runtime.db.analyze_after(self._new_entries)
+        except Unavailable as error:
+            log.warning("statistics could not be refreshed", error=error.message)
+        self._new_entries = 0
+
     async def _write(self, news: Sequence[Waiting], quiet: Sequence[Finding]) -> None:
         findings = [*(finding for finding, _ in news), *quiet]
         try:
@@ -129,6 +142,7 @@ class OutcomeWriter:
         except Exception as error:
             await self._write_apart(news, quiet, error)
         else:
+            self._new_entries += sum(len(each.new) for each in stored)
             for (_, done), each in zip(news, stored, strict=False):
                 if not done.done():
                     done.set_result(each)

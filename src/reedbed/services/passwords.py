@@ -8,7 +8,7 @@ from reedbed.domain.passwords import check_password
 from reedbed.services.accounts import check_own_password
 from reedbed.services.jobs import wake_jobs
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import ask_for_letter, may_write_to, note_wish
+from reedbed.services.mail import may_notify, note_wish, request_mail
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -17,7 +17,7 @@ from reedbed.store import events, sessions, users
 from reedbed.store.database import Tx
 
 NO_MAIL = "This server cannot send mail. Ask its operator for a link: reedbed admin user reset-link."
-CHECK_MAIL = "If this address has an account, a letter with a link is on its way."
+CHECK_MAIL = "If this address has an account, a mail with a link is on its way."
 
 
 async def change_password(runtime: Runtime, caller: Caller, current: str, new: str) -> None:
@@ -25,7 +25,7 @@ async def change_password(runtime: Runtime, caller: Caller, current: str, new: s
     check_password(new, caller.user.email, "new_password")
     await check_own_password(runtime, caller, current, "current_password")
     password_hash = await hash_password(new)
-    letter = await may_write_to(runtime, caller.user.email)
+    letter = await may_notify(runtime, caller.user.email)
     async with runtime.db.write() as tx:
         await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, letter=letter)
     await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
@@ -37,7 +37,7 @@ async def forgot_password(runtime: Runtime, email: str, *, ip: str | None = None
     if runtime.mailer is None:
         raise Conflict(NO_MAIL)
     await spend_attempt(runtime, "forgot", ip)
-    await ask_for_letter(runtime, "reset", email_address(email))
+    await request_mail(runtime, "reset", email_address(email))
     return CHECK_MAIL
 
 
@@ -54,7 +54,7 @@ async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str
         raise Invalid(EXPIRED, field="token")
     check_password(password, link.email)
     password_hash = await hash_password(password)
-    letter = await may_write_to(runtime, link.email)
+    letter = await may_notify(runtime, link.email)
     async with runtime.db.write() as tx:
         link = await spend_link(runtime, tx, "reset", token)
         user = await users.by_id(tx, link.user_id or 0)

@@ -1,19 +1,32 @@
 """Published feeds: made, listed, taken back, and read by whoever has the address."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
 
 from reedbed.domain.digest_letters import digest_html, digest_title
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Conflict, NotFound, TooMany
+from reedbed.domain.full_articles import content_for_programs
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
+from reedbed.domain.stories import StoryLine
 from reedbed.domain.times import HOUR
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.services.secrets import new_token, token_hash
-from reedbed.store import digests, entry_lists, entry_texts, published_feeds, scopes, tags
+from reedbed.store import (
+    digests,
+    entries,
+    entry_lists,
+    entry_texts,
+    following,
+    published_feeds,
+    scopes,
+    stories,
+    tags,
+)
 from reedbed.store.database import Tx
 from reedbed.store.entry_texts import EntryWords
 
@@ -93,11 +106,17 @@ async def read_publication(runtime: Runtime, token: str) -> Publication:
     if found is None:
         raise NotFound("There is nothing at this address.")
     user_id, feed = found
-    entries = await (
-        _digests(runtime, user_id, feed) if feed.view.digests else _entries(runtime, user_id, feed.view)
-    )
+    entries = await _published_entries(runtime, user_id, feed)
     await _touch(runtime, feed)
     return Publication(feed, entries)
+
+
+async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+    if feed.view.digests:
+        return await _digests(runtime, user_id, feed)
+    if feed.view.stories:
+        return await _stories(runtime, user_id, feed)
+    return await _entries(runtime, user_id, feed.view)
 
 
 async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
@@ -130,6 +149,47 @@ def _as_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
     )
 
 
+async def _stories(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+    """Each as an entry of its own that links to the first reports."""
+    async with runtime.db.read() as tx:
+        found = await stories.page(tx, user_id, cursor=None, limit=ENTRIES, now=runtime.now())
+        ids = [source.entry_id for story in found for source in story.sources]
+        reports = {entry.id: entry for entry in await entry_texts.seen_by(tx, user_id, ids)}
+    return [_story_entry(story, reports, feed, runtime.accounts.base_url) for story in found]
+
+
+def _story_entry(
+    story: StoryLine, reports: Mapping[int, EntryWords], feed: PublishedFeed, base_url: str
+) -> EntryWords:
+    headline = story.headline
+    items: list[str] = []
+    for source in story.sources:
+        report = reports.get(source.entry_id)
+        address = (report.url if report else None) or f"{base_url}/entry/{source.entry_id}"
+        items.append(
+            f'<li><a href="{escape(address)}">{escape(source.title)}</a> ({escape(source.feed)})</li>'
+        )
+    content = f"<ul>{''.join(items)}</ul>"
+    return EntryWords(
+        id=story.id,
+        feed_id=feed.id,
+        guid=None,
+        url=f"{base_url}/stories/{story.id}",
+        title=headline.title,
+        author=None,
+        summary=", ".join(dict.fromkeys(source.feed for source in story.sources)),
+        language=headline.language or None,
+        published_at=story.first_at,
+        fetched_at=story.first_at,
+        changed_at=story.newest_at,
+        sort_at=story.newest_at,
+        content=content,
+        feed_content=content,
+        feed_title=feed.name,
+        folder_id=None,
+    )
+
+
 async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryWords]:
     if view.search_id is not None:
         return await _found_by_search(runtime, user_id, view.search_id, view)
@@ -137,7 +197,7 @@ async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[
         page = await entry_lists.page(tx, user_id, view.query, None, ENTRIES)
         if page is None:
             raise NotFound("There is nothing at this address.")
-        return await entry_texts.seen_by(tx, user_id, [row.id for row in page.rows])
+        return await _entry_words(tx, user_id, [row.id for row in page.rows])
 
 
 async def _found_by_search(
@@ -149,7 +209,21 @@ async def _found_by_search(
         raise NotFound("There is nothing at this address.")
     page = await search_entries(runtime, user_id, words, within=view.query, limit=ENTRIES, thorough=True)
     async with runtime.db.read() as tx:
-        return await entry_texts.seen_by(tx, user_id, [row.id for row in page.rows])
+        return await _entry_words(tx, user_id, [row.id for row in page.rows])
+
+
+async def _entry_words(tx: Tx, user_id: int, ids: list[int]) -> list[EntryWords]:
+    """With the whole article only where this user chose to read the feed's articles whole, as apps get it."""
+    found = await entry_texts.seen_by(tx, user_id, ids)
+    fetched = [one for one in found if one.content != one.feed_content]
+    if not fetched:
+        return found
+    origins = await following.origins(tx, user_id, list({one.feed_id for one in fetched}))
+    shown = {
+        entry.row.id: content_for_programs(entry, origins[entry.row.feed_id].full_text)
+        for entry in await entries.by_ids(tx, user_id, [one.id for one in fetched])
+    }
+    return [replace(one, content=shown.get(one.id, one.feed_content)) for one in found]
 
 
 async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
@@ -160,7 +234,7 @@ async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
 
 
 async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
-    if view.digests:
+    if view.digests or view.stories:
         return
     if await scopes.resolve(tx, user_id, view.query) is None:
         raise NotFound("There is no such feed or folder")

@@ -160,11 +160,11 @@ async def _note_reached(runtime: Runtime, user_id: int, device: PushDevice) -> N
 
 async def _own_key(runtime: Runtime) -> str:
     async with runtime.db.read() as tx:
-        known = await app_settings.get(tx, _KEY)
+        known = await app_settings.get_secret(tx, _KEY)
     if known is not None:
         return known
     async with runtime.db.write() as tx:
-        return await app_settings.keep_first(tx, _KEY, new_key(), runtime.now())
+        return await app_settings.keep_secret(tx, _KEY, new_key(), runtime.now())
 
 
 async def _leave(tx: Tx, user_id: int, device_id: int, note: PushNote, now: Instant) -> None:

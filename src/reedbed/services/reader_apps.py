@@ -12,13 +12,19 @@ from reedbed.domain.reader_ids import FeedStream
 from reedbed.domain.reader_labels import Labels, labels_of
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.times import MINUTE, Instant
-from reedbed.domain.urls import MAX_NAME, feed_address
+from reedbed.domain.urls import MAX_NAME
 from reedbed.services.announcing import announce_states
-from reedbed.services.feed_preview import find_feeds
 from reedbed.services.folders import change_folder, create_folder, delete_folder
 from reedbed.services.marking import change_entries, mark, untag_entries
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe, unsubscribe
+from reedbed.services.subscriptions import (
+    AlreadyFollowed,
+    Change,
+    Wish,
+    change_subscription,
+    subscribe,
+    unsubscribe,
+)
 from reedbed.services.tags import delete_tag, merge_tag, rename_tag
 from reedbed.store import folders, following, history, tags, undo
 
@@ -80,10 +86,8 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> 
         made = await subscribe(
             runtime, user_id, Wish(url, title=title, only_found=True, asked_as=_as_asked(url))
         )
-    except Conflict:
-        known = await _find(runtime, user_id, url)
-        if known is None:
-            raise
+    except AlreadyFollowed as conflict:
+        known = await _followed(runtime, user_id, conflict.subscription_id)
         await arrange(runtime, user_id, known, placing)
         return known
     # Only now: a folder for a feed that does not exist would stay empty.
@@ -209,17 +213,6 @@ async def _tag_id(runtime: Runtime, user_id: int, name: str | None) -> int | Non
         return None
     async with runtime.db.read() as tx:
         return await tags.id_of(tx, user_id, name)
-
-
-async def _find(runtime: Runtime, user_id: int, url: str) -> Followed | None:
-    """The subscription at this address, or at one of the feeds behind it."""
-    async with runtime.db.read() as tx:
-        every = await following.followed(tx, user_id)
-    direct = next((one for one in every if one.is_at(url) or one.is_at(feed_address(url))), None)
-    if direct is not None:
-        return direct
-    behind = {candidate.url for candidate in (await find_feeds(runtime, url)).candidates}
-    return next((one for one in every if one.url in behind), None)
 
 
 def _as_asked(url: str) -> str | None:

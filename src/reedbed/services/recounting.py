@@ -2,8 +2,9 @@
 
 import structlog
 
-from reedbed.domain.times import DAY, MINUTE
+from reedbed.domain.times import DAY
 from reedbed.services.announcing import announce_counts
+from reedbed.services.chore_runs import run_every
 from reedbed.services.runtime import Runtime
 from reedbed.store.drift import recount, users_to_recount
 
@@ -11,8 +12,8 @@ log = structlog.get_logger()
 
 
 async def recount_each_day(runtime: Runtime) -> int:
-    """In the first minute of the day: counting everything is too dear to do with every sweep."""
-    return await recount_everyone(runtime) if runtime.now() % DAY < MINUTE else 0
+    """Counting everything takes too long to do it with every sweep."""
+    return await run_every(runtime, "recount", DAY, recount_everyone)
 
 
 async def recount_everyone(runtime: Runtime) -> int:

@@ -8,12 +8,13 @@ from time import perf_counter
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from reedbed.domain.checks import Terms, after_failure, after_unchanged
+from reedbed.domain.checks import Terms, after_failure, after_unchanged, rescheduled
 from reedbed.domain.due import DueFeed
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.hints import Hint
 from reedbed.domain.schedule import Bounds
+from reedbed.domain.texts import ENTER_AGAIN
 from reedbed.domain.verdicts import SIGHTINGS_TO_MOVE
 from reedbed.services import refresh_progress
 from reedbed.services.findings import Finding
@@ -22,10 +23,12 @@ from reedbed.services.outcome_writer import OutcomeWriter
 from reedbed.services.refresh_news import Check, body_hash, read_document
 from reedbed.services.runtime import Runtime
 from reedbed.store import fetch_state
+from reedbed.store.database import Tx
 from reedbed.store.feed_history import Tally, hour_of
 
 log = structlog.get_logger()
 
+_SECRETS_LOST = Failed("unauthorized", ENTER_AGAIN)
 _NOT_STORED = Failed("temporary_error", "The feed could not be stored because of an error in Reedbed.")
 
 
@@ -39,11 +42,17 @@ class RefreshReport:
     error: str | None = None
 
 
-async def refresh_feed(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
-    """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches."""
+async def refresh_feed(
+    runtime: Runtime, due: DueFeed, writer: OutcomeWriter, outcome: Outcome | None = None
+) -> RefreshReport:
+    """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches.
+
+    With an `outcome` the server has been asked just now, and is not asked again.
+    """
     started, began = runtime.now(), perf_counter()
     with bound_contextvars(feed=due.id), runtime.tracer.span("check", feed=due.id) as span:
-        outcome = await runtime.fetcher.fetch(due.request())
+        if outcome is None:
+            outcome = _SECRETS_LOST if due.secrets_lost else await runtime.fetcher.fetch(due.request())
         report = await _note(runtime, writer, check_of(runtime, due, started), outcome)
         span.note(status=report.status, new=report.new, changed=report.changed)
         took = perf_counter() - began
@@ -72,6 +81,19 @@ async def request_refresh(
 async def wake_worker(runtime: Runtime) -> None:
     """Something is due now: a worker need not sleep until it looks by itself."""
     await runtime.bus.publish(Hint("wake", data={"for": "feeds"}))
+
+
+async def reschedule(tx: Tx, runtime: Runtime, feed_id: int) -> None:
+    """What people want of a feed has changed: its next check moves, counted from its last one."""
+    now = runtime.now()
+    due = await fetch_state.scheduled(tx, feed_id, now)
+    if due is None:
+        return
+    if await fetch_state.is_leased(tx, feed_id, now):
+        # The check under way knows the old wishes, and its outcome sets the next one by them.
+        await fetch_state.ask(tx, [feed_id], now)
+    else:
+        await fetch_state.reschedule(tx, feed_id, rescheduled(due.state, check_of(runtime, due, now).terms))
 
 
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from reedbed.domain.checks import FetchState, Terms, after_document
 from reedbed.domain.dedupe import (
+    COLLISIONS_TO_DISTRUST,
     Candidate,
     ChangedEntry,
     Known,
@@ -38,6 +39,7 @@ from reedbed.store.feed_history import Tally
 HASHES_COMPARED = 2_000
 """How far back an entry without guid and address is looked for by its words."""
 
+_NOTHING_READABLE = "The feed is damaged, and none of its entries could be read."
 _LONGEST_KEY = 2_000
 """Bytes; PostgreSQL indexes no value of more than a third of a page."""
 
@@ -71,6 +73,8 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
     parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
         return Failed("permanent_error", parsed.reason, fetched.status)
+    if parsed.truncated and not parsed.entries:
+        return Failed("permanent_error", _NOTHING_READABLE, fetched.status)
     entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
     plan = await _plan(runtime, check, entries)
     news, rewrites = await _written_out(runtime, check, plan, parsed)
@@ -108,7 +112,7 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
         urls = _addresses(sifted)
         by_url = await entry_writes.known_urls(tx, due.id, urls) if urls else {}
         known = Known(by_guid, by_url)
-        if any(_needs_words(candidate, traits) for candidate in sifted.rest):
+        if _needs_words(sifted, known, traits):
             every = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
             known = replace(known, by_hash=every.by_hash)
         known = with_removed(sifted, known, await _removed(tx, due.id, sifted)) if sifted.rest else known
@@ -124,10 +128,21 @@ def _addresses(sifted: Sifted) -> list[str]:
     return [key for url in given if url and (key := normalize_url(url))]
 
 
-def _needs_words(candidate: Candidate, traits: Traits) -> bool:
-    """Neither a guid nor an address may tell it apart, so its words must."""
-    guid = None if traits.unreliable else candidate.entry.guid
-    return not guid and (not candidate.entry.url or traits.allow_duplicate_urls)
+def _needs_words(sifted: Sifted, known: Known, traits: Traits) -> bool:
+    """Neither a guid nor an address may tell some entry apart, so its words must."""
+    # As many as may lose the guids our trust while they are compared.
+    used = sum(1 for candidate in sifted.rest if candidate.entry.guid in known.by_guid)
+    trusted = not traits.unreliable and traits.collisions + used < COLLISIONS_TO_DISTRUST
+    return any(_lacks_key(candidate, known, traits, trusted) for candidate in sifted.rest)
+
+
+def _lacks_key(candidate: Candidate, known: Known, traits: Traits, trusted: bool) -> bool:
+    entry = candidate.entry
+    if trusted and entry.guid:
+        return False
+    if not entry.url or traits.allow_duplicate_urls:
+        return True
+    return not trusted and normalize_url(entry.url) not in known.by_url
 
 
 async def _written_out(
@@ -209,6 +224,7 @@ def _state(check: Check, fetched: Fetched, digest: str, parsed: ParsedFeed, *, c
         body_hash=digest,
         times=[entry.published for entry in parsed.entries if entry.published is not None],
         rhythm=parsed.rhythm,
+        damaged=parsed.truncated,
     )
     return replace(state, last_changed_at=check.terms.now) if changed else state
 

@@ -73,7 +73,7 @@ async def _write(
     }
     for each in findings:
         if each.moved_to:
-            move = await adopt_address(tx, each.due, each.moved_to)
+            move = await adopt_address(tx, each.due, each.moved_to, runtime.now())
             stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
     touched = [told.feed_id for told in stored.values() if told.new or told.changed]
     await ask_if_wanted(tx, touched, runtime.now())
@@ -133,6 +133,9 @@ def _state(finding: Finding, new: Sequence[tuple[int, EntryRow]]) -> FetchState:
 async def _announce(runtime: Runtime, stored: Stored) -> None:
     for user_id in stored.moved:
         await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    if stored.moved:
+        # Not everybody who follows the feed sees the entries that came along.
+        return
     if stored.new:
         await runtime.bus.publish(_hint("new_entry", stored.feed_id, stored.new))
     if stored.changed:

@@ -10,7 +10,7 @@ from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
 from reedbed.services.jobs import wake_jobs
 from reedbed.services.limits import spend_attempt
-from reedbed.services.mail import ask_for_letter, may_write_to, note_wish
+from reedbed.services.mail import check_mail_allowance, may_notify, note_wish
 from reedbed.services.mail_links import find_link, make_link, spend_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.secrets import hash_password
@@ -19,7 +19,7 @@ from reedbed.store import events, mail_links, users
 
 CLOSED = "Registration is closed on this server. Ask its operator for an account."
 BY_INVITATION = "This server takes new people by invitation only. Ask its operator for one."
-CHECK_MAIL = "Almost done: open the link in the letter we have sent to this address."
+CHECK_MAIL = "Almost done: open the link in the mail that we send to this address."
 MAY_LOG_IN = "If the address was new, the account is ready: log in."
 ACCEPT = "Please accept the privacy note."
 
@@ -50,7 +50,7 @@ async def register(runtime: Runtime, wish: Registration) -> NewSession | Pending
     address = email_address(wish.email)
     check_password(wish.password, address)
     if not wish.privacy_accepted:
-        raise Invalid(ACCEPT, field="privacy")
+        raise Invalid(ACCEPT, field="privacy_accepted")
     if wish.invite:
         return await _accept_invite(runtime, wish, address)
     return await _register_stranger(runtime, wish, address)
@@ -93,8 +93,10 @@ async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None)
     if runtime.mailer is None:
         return Invite(address, url, mailed=False)
     posted = await runtime.mailer.send(link_letter(address, "invite", url), runtime.now())
-    if isinstance(posted, NotSent) and posted.try_again:
-        await ask_for_letter(runtime, "invite", address)
+    if isinstance(posted, NotSent) and posted.try_again and await may_notify(runtime, address):
+        async with runtime.db.write() as tx:
+            await note_wish(runtime, tx, "invite", address)
+        await wake_jobs(runtime)
     return Invite(address, url, mailed=isinstance(posted, Sent))
 
 
@@ -139,7 +141,8 @@ async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> 
 async def _register_stranger(runtime: Runtime, wish: Registration, address: str) -> Pending:
     """Every step is taken for a known address, too: neither the answer nor its time may tell."""
     password_hash = await hash_password(wish.password)
-    letter = await may_write_to(runtime, address)
+    if runtime.mailer is not None:
+        await check_mail_allowance(runtime, address)
     now = runtime.now()
     async with runtime.db.write() as tx:
         user = await users.add_if_new(
@@ -153,7 +156,7 @@ async def _register_stranger(runtime: Runtime, wish: Registration, address: str)
         )
         kind = "user_registered" if user else "register_again"
         await events.note(tx, now, kind, user.id if user else None, {"ip": wish.ip})
-        if letter:
+        if runtime.mailer is not None:
             await note_wish(runtime, tx, "register", address)
     await wake_jobs(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)

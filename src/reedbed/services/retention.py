@@ -26,6 +26,7 @@ from reedbed.domain.retention import (
 )
 from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.services.announcing import announce_counts
+from reedbed.services.chore_runs import first_look
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
 from reedbed.services.search_upkeep import PossibleWords, breathe, possible_words, reindex, weight_of
@@ -65,6 +66,8 @@ async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
         return None
     async with runtime.db.read() as tx:
         last, unfinished = await cleanups.latest(tx, now), await cleanups.is_unfinished(tx)
+    if last is None:
+        last = await first_look(runtime, "cleanup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if unfinished or is_due(last, now, local, runtime.keeping.hour):
         return await clean_up(runtime)

@@ -22,9 +22,13 @@ class Verdict:
 
 
 async def set_states(tx: Tx, verdicts: Sequence[Verdict], now: Instant) -> None:
-    """Stars, the later list and tags. User by user in the order of ids: nobody waits in a circle."""
+    """Stars, the later list and tags; what is muted gets nothing else. User by user in the order of ids:
+    nobody waits in a circle."""
     for user_id in sorted({verdict.user_id for verdict in verdicts}):
-        mine = [verdict for verdict in verdicts if verdict.user_id == user_id]
+        all_mine = [verdict for verdict in verdicts if verdict.user_id == user_id]
+        mine = [verdict for verdict in all_mine if not verdict.effects.muted]
+        if muted := [each.entry_id for each in all_mine if each.effects.muted]:
+            await marks.mute(tx, user_id, muted, now)
         if starred := [each.entry_id for each in mine if each.effects.starred]:
             await marks.put(tx, user_id, "starred", starred, now)
         if later := [each.entry_id for each in mine if each.effects.later]:

@@ -9,6 +9,7 @@ from reedbed.ai.model import Model
 from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.breaker import BreakerPolicy
 from reedbed.domain.budget import Budget, Price
+from reedbed.domain.discovery import RecentDiscoveries
 from reedbed.domain.health import Problem
 from reedbed.domain.identities import Provider
 from reedbed.domain.images import ImageMode
@@ -39,6 +40,10 @@ class FetchPolicy:
     max_failures: int = 10
     concurrency: int = 10
     host_delay: Millis = SECOND
+    host_concurrency: int = 2
+    """Requests in flight at one host, of all processes."""
+    in_flight: Millis = 2 * MINUTE
+    """After so long the place of a request at its host is free, also where its process has died."""
     lease: Millis = 10 * MINUTE
 
 
@@ -147,6 +152,7 @@ class Runtime:
     """None: no copies are made by night."""
     callers: CallerCache = field(default_factory=CallerCache)
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
+    recent_discoveries: RecentDiscoveries = field(default_factory=RecentDiscoveries)
     steadiness: Steadiness = field(default_factory=Steadiness)
     meters: Meters = field(default_factory=Meters)
     tracer: Tracer = NO_TRACER

@@ -19,10 +19,11 @@ from reedbed.domain.saved_pages import (
 )
 from reedbed.domain.search_words import search_words
 from reedbed.domain.texts import shown_line, storable
-from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.times import Instant
 from reedbed.domain.urls import has_userinfo, host_of, normalize_url
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.ingest.typed_address import typed_addresses
+from reedbed.services.crawl import turn_at
 from reedbed.services.entries import change_entry
 from reedbed.services.full_articles import EXTRACT_SECONDS
 from reedbed.services.jobs import Done, Later, try_again
@@ -138,9 +139,8 @@ async def _keep(tx: Tx, now: Instant, user_id: int, row: EntryRow) -> int | None
 
 async def _read(runtime: Runtime, url: str) -> EntryText | str | None:
     """The words of the page; or how the fetch failed; None when it holds no article."""
-    wait = await runtime.pacer.reserve(host_of(url) or "", runtime.fetching.host_delay)
-    await asyncio.sleep(wait / SECOND)
-    page = await runtime.fetcher.fetch_page(url)
+    async with turn_at(runtime, host_of(url) or ""):
+        page = await runtime.fetcher.fetch_page(url)
     if not isinstance(page, Fetched):
         return getattr(page, "kind", TEMPORARY)
     try:

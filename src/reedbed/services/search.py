@@ -9,7 +9,7 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight, shows
 from reedbed.domain.paging import DEFAULT_LIMIT, Cursor, Order
-from reedbed.domain.search import SearchQuery, parse_search
+from reedbed.domain.search import Filter, SearchQuery, parse_search
 from reedbed.domain.search_rank import ranked
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
@@ -40,6 +40,8 @@ class Matched:
 class SearchPage(EntryPage):
     matched: Mapping[int, Matched]
     """By entry id."""
+    unknown: tuple[Filter, ...] = ()
+    """Where nothing can be found: the feeds, folders and tags of the search that do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ async def search_entries(
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
             narrowed = await _narrowed(tx, user_id, query, view)
+            unknown = await search.unknown_names(tx, user_id, query) if narrowed is None else ()
             found = await _find(tx, runtime, user_id, query, narrowed, wish)
             rows = await entries.rows_by_ids(tx, user_id, list(found.ids)) if found.ids else []
             markup = await _markup(tx, rows, query)
@@ -80,7 +83,7 @@ async def search_entries(
             "This search takes too long. Narrow it by a feed, a folder or a date, such as after:30d."
         ) from None
     matched = {row.id: _matched(row, markup.get(row.id), query) for row in rows}
-    return SearchPage(tuple(rows), found.next, matched)
+    return SearchPage(tuple(rows), found.next, matched, unknown)
 
 
 def _check_cursor(cursor: Cursor | None) -> None:

@@ -9,8 +9,9 @@ from functools import partial
 
 from reedbed.domain.pieces import weight
 from reedbed.domain.search_words import SearchWords, search_words
-from reedbed.domain.times import HOUR, MINUTE
+from reedbed.domain.times import HOUR
 from reedbed.ingest.text import clean_text
+from reedbed.services.chore_runs import run_every
 from reedbed.services.pieces import Pieces
 from reedbed.services.runtime import Runtime
 from reedbed.store import search
@@ -29,7 +30,7 @@ PossibleWords = tuple[int, list[SearchWords]]
 
 async def mend_search_each_hour(runtime: Runtime) -> int:
     """Looking for gaps reads the whole index, so once an hour is enough."""
-    return await mend_search(runtime) if runtime.now() % HOUR < MINUTE else 0
+    return await run_every(runtime, "mend_search", HOUR, mend_search)
 
 
 async def mend_search(runtime: Runtime) -> int:

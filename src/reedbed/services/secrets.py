@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import hmac
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,9 @@ TOKEN_BYTES = 32
 API_TOKEN_PREFIX = "rb_"  # noqa: S105  the public beginning of a token, so that leaks can be found
 HASHES_AT_ONCE = 2
 """Each takes memory and a whole core: a crowd at the door must not take the machine."""
+
+MOST_ACCOUNTS = 5
+"""That one browser is remembered for."""
 
 # Without l, o and i, which are mistaken for others when typed on a phone.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
@@ -35,6 +39,32 @@ async def password_matches(password: str, password_hash: str | None) -> bool:
 def is_outdated(password_hash: str) -> bool:
     """Made with weaker settings than today's."""
     return _hasher().check_needs_rehash(password_hash)
+
+
+def remember_device(secret: bytes, cookie: str | None, account: str) -> str:
+    """A cookie for a browser in which somebody has logged in to this account; `cookie` is what it has now.
+    It opens nothing: `known_device` only tells that guesses made elsewhere need not keep this browser out."""
+    if known_device(secret, cookie, account):
+        return cookie or ""
+    device, *signatures = _device_parts(cookie) or [secrets.token_urlsafe(16)]
+    latest = [_device_signature(secret, device, account), *signatures][:MOST_ACCOUNTS]
+    return ".".join([device, *latest])
+
+
+def known_device(secret: bytes, cookie: str | None, account: str) -> str | None:
+    """The name of this browser, if this account was logged in to in it."""
+    device, *signatures = _device_parts(cookie) or [""]
+    good = _device_signature(secret, device, account).encode()
+    return device if any(hmac.compare_digest(good, one.encode()) for one in signatures) else None
+
+
+def _device_parts(cookie: str | None) -> list[str]:
+    parts = (cookie or "").split(".")
+    return parts if 1 < len(parts) <= MOST_ACCOUNTS + 1 and all(len(part) <= 64 for part in parts) else []
+
+
+def _device_signature(secret: bytes, device: str, account: str) -> str:
+    return hmac.digest(secret, f"device\0{device}\0{account}".encode(), "sha256").hex()[:32]
 
 
 def new_token() -> str:

@@ -17,6 +17,8 @@ TOUCH_EVERY = 5 * MINUTE
 
 LONGEST_TOKEN = 200
 MOST_SHOWN = 200
+LOG_IN = "Log in first."
+MADE_AHEAD = "You had logged in while the clock of this server was wrong. Log in again."
 REVOKED, CHANGED = "revoked", "account_changed"
 
 
@@ -57,6 +59,15 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
             return None
         runtime.callers.remember(hashed, caller, look)
     return replace(caller, by_cookie=True) if by_cookie else caller
+
+
+async def why_refused(runtime: Runtime, token: str) -> str:
+    """What to say to somebody whose token `identify` does not know."""
+    if len(token) <= LONGEST_TOKEN and not token.startswith(API_TOKEN_PREFIX):
+        async with runtime.db.read() as tx:
+            if await sessions.was_made_ahead(tx, token_hash(token), runtime.now()):
+                return MADE_AHEAD
+    return LOG_IN
 
 
 async def still_open(runtime: Runtime, caller: Caller) -> bool:

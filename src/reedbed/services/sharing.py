@@ -21,6 +21,7 @@ from reedbed.domain.sharing import (
     save_call,
     token_in,
 )
+from reedbed.domain.texts import ENTER_AGAIN
 from reedbed.domain.times import HOUR
 from reedbed.ingest.failures import TEMPORARY
 from reedbed.services.entries import get_entry
@@ -107,6 +108,8 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _send(runtime: Runtime, target: ShareTarget, link: Link) -> NotTaken | None:
+    if not target.secrets:
+        return NotTaken(ENTER_AGAIN, again=False)
     token = await _token(runtime, target)
     if isinstance(token, NotTaken):
         return token

@@ -45,6 +45,8 @@ class Device:
     """The mark of the browser that a sign-in was begun in."""
     user_agent: str | None = None
     ip: str | None = None
+    known_by: str | None = field(default=None, repr=False)
+    """The cookie by which a browser in which somebody has logged in is known."""
 
 
 @dataclass(frozen=True, slots=True)

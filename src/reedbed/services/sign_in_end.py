@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
 from reedbed.domain.identities import Identity, Provider, SignIn
-from reedbed.services.accounts import DISABLED, PER_ACCOUNT, WRONG_PASSWORD
-from reedbed.services.limits import spend, spend_attempt
+from reedbed.services.accounts import DISABLED, WRONG_PASSWORD
+from reedbed.services.limits import give_back_login, spend_login
 from reedbed.services.mail_links import spend_link
 from reedbed.services.registration import ACCEPT, BY_INVITATION, CLOSED
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import password_matches, token_hash
+from reedbed.services.secrets import known_device, password_matches, token_hash
 from reedbed.services.sign_in import STALE, Device, SignedIn, open_by, provider_named
 from reedbed.store import events, identities, sign_ins, users
 from reedbed.store.database import Tx
@@ -54,13 +54,13 @@ async def prove_and_link(
 ) -> SignedIn:
     """`user_id`: who is logged in. The password decides, not the address."""
     wish, identity = await _find(runtime, ticket, device)
-    await spend_attempt(runtime, "login", device.ip)
     async with runtime.db.read() as tx:
         account = await _account(tx, wish, identity)
     if account is None:
         raise Invalid(STALE)
     user, password_hash = account
-    await spend(runtime, f"login-account:{user.email}", PER_ACCOUNT)
+    known = known_device(runtime.secret, device.known_by, user.email)
+    spent = await spend_login(runtime, user.email, device.ip, known)
     if wish.user_id is not None and wish.user_id != user_id:
         raise Unauthorized(STALE)
     if password_hash is None and wish.user_id is None:
@@ -70,6 +70,7 @@ async def prove_and_link(
         raise Invalid(WRONG_PASSWORD, field="password")
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
+    await give_back_login(runtime, user.email, spent)
     async with runtime.db.write() as tx:
         await _spend(runtime, tx, ticket, device)
         session = await _link(runtime, tx, user, identity, device)
@@ -82,7 +83,7 @@ async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_
         raise Invalid(STALE)
     _check_policy(runtime, wish)
     if not privacy_accepted:
-        raise Invalid(ACCEPT, field="privacy")
+        raise Invalid(ACCEPT, field="privacy_accepted")
     now = runtime.now()
     async with runtime.db.write() as tx:
         await _spend(runtime, tx, ticket, device)

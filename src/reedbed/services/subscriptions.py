@@ -1,26 +1,37 @@
 """Following: subscribe by any address, change, pause, leave and come back."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import structlog
 
 from reedbed.domain.auto_summaries import check_summary_words
 from reedbed.domain.discovery import Discovery
-from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.due import DueFeed
+from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
+from reedbed.domain.feed_fetching import check_login, check_password, check_username
+from reedbed.domain.fetching import Outcome
 from reedbed.domain.hints import Hint
 from reedbed.domain.retention import Wish as Keep
 from reedbed.domain.retention import check_wish
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import Subscription, check_full_text, check_interval
+from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant, Millis
-from reedbed.domain.urls import feed_address, feed_name, is_private_address
-from reedbed.ingest.discover import discover
+from reedbed.domain.urls import feed_name, is_private_address
+from reedbed.services import crawl
 from reedbed.services.arrival import ask_rules_later
-from reedbed.services.credentials import split_credentials
+from reedbed.services.credentials import Address, split_credentials, typed_login
+from reedbed.services.feed_preview import fetch_candidate, find_feeds, previewed
 from reedbed.services.newsletter_senders import leave_list
-from reedbed.services.refresh import request_refresh, wake_worker
+from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.refresh import refresh_feed, request_refresh, reschedule, wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store import events, feeds, fetch_state, folders, operator_feeds, subscriptions, unread
 from reedbed.store.database import Tx
+
+log = structlog.get_logger()
 
 LOOK_SECONDS = 12.0
 """How long a person waits for us to look behind an address; after that it is followed as it was given."""
@@ -32,7 +43,9 @@ NO_SUCH = "Feed not found"
 
 
 class AlreadyFollowed(Conflict):
-    pass
+    def __init__(self, subscription_id: int) -> None:
+        super().__init__(ALREADY_ADDED, field="url")
+        self.subscription_id = subscription_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +61,63 @@ class Wish:
     """Not an address that does not answer: for programs, which cannot show what is wrong with it."""
     asked_as: str | None = None
     """The address letter by letter, for programs that look for it again; never with credentials."""
+    username: str | None = None
+    """With a password, in place of those in the address; the feed is private then."""
+    password: str | None = field(default=None, repr=False)
+    feed_title: str = ""
+    """What a new feed is called until its first document says so."""
 
 
 async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
-    """Follow the feed at or behind an address; fetched at once."""
-    asked = feed_address(wish.url)
+    """Follow the feed at or behind an address. What was fetched to find it is stored as its first check."""
+    asked = typed_login(wish.url, wish.username, wish.password)
     title = feed_name(wish.title) if wish.title is not None else None
-    address = (
-        asked if wish.looked else await _look_behind(runtime, user_id, asked, only_found=wish.only_found)
-    )
+    found = None if wish.looked else await _look_behind(runtime, user_id, wish, asked)
+    address = asked.at(found.candidates[0].url) if found and found.candidates else asked
+    answer = _first_answer(found, address.url)
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, wish.folder_id)
         subscription_id = await follow_address(
             tx,
             runtime.now(),
             user_id,
-            replace(wish, url=address, title=title),
-            asked_url=wish.asked_as or split_credentials(asked).url,
+            replace(
+                wish,
+                url=address.url,
+                username=address.username,
+                password=address.password,
+                title=title,
+                feed_title=shown_line(found.candidates[0].title) if found and found.candidates else "",
+            ),
+            asked_url=wish.asked_as or asked.url,
         )
         await events.note(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         made = await subscriptions.get(tx, user_id, subscription_id)
-    assert made is not None
+        assert made is not None
+        due = await _lease_for_first_check(tx, runtime, made) if answer is not None else None
     runtime.meters.subscriptions.add()
+    # Before its first entries: a live stream passes on those of feeds that it knows to be followed.
     await _announce(runtime, user_id)
+    if due is not None and answer is not None:
+        await _first_check(runtime, due, answer)
+        made = await _get(runtime, user_id, subscription_id)
+        await _announce(runtime, user_id)
     return made
 
 
 async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, asked_url: str) -> int:
     """The writes of following one address."""
     address = split_credentials(wish.url)
-    private = address.secret or is_private_address(wish.url)
-    feed_id, made = await feeds.find_or_add(tx, address.url, now, owner_id=user_id if private else None)
+    if wish.username is not None:
+        address = Address(address.url, wish.username, wish.password)
+    feed_id, made = await _feed_at(tx, now, user_id, address, wish.feed_title)
     if not made:
         await operator_feeds.welcome_reader(tx, feed_id)
-    if made and address.username is not None:
-        await feeds.set_credentials(tx, feed_id, address.username, address.password)
     known = await subscriptions.by_feed(tx, user_id, feed_id)
     if known is not None and known[1]:
-        raise AlreadyFollowed(ALREADY_ADDED, field="url")
+        raise AlreadyFollowed(known[0])
+    if address.secret:
+        await _set_credentials(tx, now, feed_id, address, fetched=not made)
     if known is not None:
         await subscriptions.come_back(
             tx, user_id, feed_id, folder_id=wish.folder_id, title=wish.title, asked_url=asked_url, now=now
@@ -120,6 +152,9 @@ class Change:
     title: str | Same | None = SAME
     folder_id: int | Same | None = SAME
     url: str | Same = SAME
+    username: str | Same | None = SAME
+    """None takes name and password away; with either, the feed is the user's own."""
+    password: str | Same | None = field(default=SAME, repr=False)
     paused: bool | Same = SAME
     interval: Millis | Same | None = SAME
     full_text: str | Same = SAME
@@ -136,20 +171,26 @@ async def change_subscription(
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
     wanted = _changed(current, change)
-    # A form sends back the address it was shown, also one that nobody could type, like a newsletter's.
-    kept = isinstance(change.url, Same) or change.url == current.url
-    address = None if kept else feed_address(str(change.url))
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, wanted.folder_id)
         await subscriptions.change(tx, user_id, wanted)
+        other_interval = _interval_in_force(wanted) != _interval_in_force(current)
+        if other_interval:
+            await reschedule(tx, runtime, current.feed.id)
         if current.paused and not wanted.paused:
             await fetch_state.wake(tx, current.feed.id, runtime.now())
-        if address is not None and address not in (current.url, current.feed.url):
-            await _move(tx, runtime.now(), user_id, wanted, address)
+        if not all(isinstance(given, Same) for given in (change.url, change.username, change.password)):
+            await _change_address(tx, runtime.now(), user_id, wanted, change)
         changed = await subscriptions.get(tx, user_id, subscription_id)
     assert changed is not None
     await _announce(runtime, user_id)
+    if other_interval:
+        await wake_worker(runtime)
     return changed
+
+
+def _interval_in_force(subscription: Subscription) -> Millis | None:
+    return None if subscription.paused else subscription.interval
 
 
 async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> None:
@@ -162,41 +203,155 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
     await _announce(runtime, user_id)
 
 
-async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> bool:
-    """Ask for a check now; False while the server has asked to be left alone."""
+@dataclass(frozen=True, slots=True)
+class RefusedRefresh:
+    subscription_id: int
+    reason: str
+    retry_at: Instant | None = None
+    """When the site may be asked again."""
+
+
+async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> RefusedRefresh | None:
+    """Ask for a check now; None when it was taken."""
     current = await _get(runtime, user_id, subscription_id)
-    return bool(await request_refresh(runtime, [current.feed.id], user_id=user_id))
+    asked = await request_refresh(runtime, [current.feed.id], user_id=user_id)
+    return None if asked else _refused_refresh(current)
 
 
-async def refresh_all(runtime: Runtime, user_id: int) -> int:
-    """Ask for a check of everything that is not paused; how many will be looked at."""
+async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[RefusedRefresh]]:
+    """Ask for a check of everything that is not paused; how many will be looked at, and what will not."""
     async with runtime.db.read() as tx:
         wanted = await subscriptions.feeds_of(tx, user_id)
-    return len(await request_refresh(runtime, wanted, user_id=user_id)) if wanted else 0
-
-
-async def _look_behind(runtime: Runtime, user_id: int, address: str, *, only_found: bool) -> str:
-    """The feed's own address. A site that is down or slow may still be followed: the crawler will tell."""
+    asked = set(await request_refresh(runtime, wanted, user_id=user_id)) if wanted else set[int]()
+    left = set(wanted) - asked
+    if not left:
+        return len(asked), []
     async with runtime.db.read() as tx:
-        if await feeds.by_url(tx, address) or await feeds.by_url(tx, address, user_id):
-            return address
-    try:
-        async with asyncio.timeout(LOOK_SECONDS):
-            found = await discover(runtime.fetcher, address)
-    except TimeoutError:
-        found = Discovery(reason="The site took too long to answer.", unreachable=True)
-    if found.candidates:
-        return found.candidates[0].url
-    if found.unreachable and not only_found:
-        return address
+        followed = await subscriptions.every(tx, user_id)
+    return len(asked), [_refused_refresh(one) for one in followed if one.feed.id in left]
+
+
+def _refused_refresh(one: Subscription) -> RefusedRefresh:
+    if one.feed.kind != "web":
+        return RefusedRefresh(one.id, "Nothing is fetched for this feed: its entries come by other ways.")
+    if not one.feed.enabled:
+        return RefusedRefresh(one.id, "The operator of this server has turned this feed off.")
+    until = one.feed.state.retry_after_until
+    return RefusedRefresh(one.id, "The site has asked to be left alone for a while.", until)
+
+
+async def _feed_at(tx: Tx, now: Instant, user_id: int, address: Address, title: str) -> tuple[int, bool]:
+    """The user's own feed at this address, else the one that all share; and whether it was made."""
+    own = await feeds.by_url(tx, address.url, user_id)
+    if own is not None:
+        return own, False
+    private = address.secret or is_private_address(address.url)
+    if private and not address.secret:
+        # It was shared before addresses like this one were known to be private.
+        shared = await feeds.by_url(tx, address.url)
+        known = await subscriptions.by_feed(tx, user_id, shared) if shared is not None else None
+        if shared is not None and known is not None and known[1]:
+            return shared, False
+    return await feeds.find_or_add(tx, address.url, now, owner_id=user_id if private else None, title=title)
+
+
+async def _set_credentials(tx: Tx, now: Instant, feed_id: int, address: Address, *, fetched: bool) -> None:
+    """Of a private feed. What is known of its document was perhaps written for somebody else."""
+    await feeds.set_credentials(tx, feed_id, address.username, address.password)
+    if fetched:
+        await operator_feeds.read_anew(tx, feed_id)
+        await fetch_state.ask(tx, [feed_id], now)
+
+
+async def _look_behind(runtime: Runtime, user_id: int, wish: Wish, asked: Address) -> Discovery | None:
+    """What is at the address, None for a feed that is known here.
+
+    A site that is down or slow may still be followed: its checks will say what is wrong.
+    """
+    async with runtime.db.read() as tx:
+        known = await feeds.by_url(tx, asked.url, user_id)
+        if known is not None or (not asked.secret and await feeds.by_url(tx, asked.url) is not None):
+            return None
+    found = previewed(runtime, user_id, asked) or await _discover(runtime, wish, asked)
+    if found.candidates or (found.unreachable and not wish.only_found):
+        return found
     raise Invalid(found.reason or "No feed was found at this address.", field="url")
 
 
-async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, address: str) -> None:
-    """The subscription keeps its id; what was read of the feed it leaves waits under another."""
-    wish = Wish(address, current.folder_id, current.own_title)
+async def _discover(runtime: Runtime, wish: Wish, asked: Address) -> Discovery:
+    """Within the time that a person waits, so perhaps without the document of the feed that was found."""
+    found = Discovery(reason="The site took too long to answer.", unreachable=True)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_SECONDS):
+            found = await find_feeds(runtime, wish.url, username=asked.username, password=asked.password)
+            found = await fetch_candidate(runtime, asked, found)
+    return found
+
+
+def _first_answer(found: Discovery | None, url: str) -> Outcome | None:
+    """What the server of this feed has just said, so that it need not be asked again."""
+    if found is None or found.document is None:
+        return None if found is None else found.failure
+    if found.document.url == url:  # the feed is followed where a permanent redirect has led to
+        return replace(found.document, redirected=None)
+    return found.document
+
+
+async def _lease_for_first_check(tx: Tx, runtime: Runtime, made: Subscription) -> DueFeed | None:
+    """In the transaction that makes the feed, so that no worker fetches it at the same time."""
+    if made.feed.state.last_checked_at is not None or not made.feed.enabled:
+        return None
+    return await fetch_state.take(tx, made.feed.id, runtime.name, runtime.now(), runtime.fetching.lease)
+
+
+async def _first_check(runtime: Runtime, due: DueFeed, answer: Outcome) -> None:
+    """On the way of every check. Where it fails, a worker fetches the feed."""
     try:
-        moved_to = await follow_address(tx, now, user_id, wish, asked_url=split_credentials(address).url)
+        async with OutcomeWriter(runtime) as writer:
+            await refresh_feed(runtime, due, writer, answer)
+    except Exception:
+        log.exception("the first document of a feed could not be stored", feed=due.id)
+        with suppress(Unavailable):
+            await crawl.release(runtime, [due.id])
+
+
+async def _change_address(tx: Tx, now: Instant, user_id: int, current: Subscription, change: Change) -> None:
+    known = (await feeds.credentials(tx, user_id)).get(current.feed.id, (None, None))
+    before = Address(current.feed.url, *known)
+    after = _changed_login(_changed_address(before, current, change), change)
+    if after == before:
+        return
+    if after.url == before.url and current.feed.private:
+        await _set_credentials(tx, now, current.feed.id, after, fetched=True)
+    else:
+        await _move(tx, now, user_id, current, after)
+
+
+def _changed_address(before: Address, current: Subscription, change: Change) -> Address:
+    # A form sends back the address it was shown, also one that nobody could type, like a newsletter's.
+    if isinstance(change.url, Same) or change.url in (current.feed.url, current.asked_url):
+        return before
+    typed = typed_login(change.url)
+    if not typed.secret and typed.url in (current.feed.url, current.asked_url):
+        return before
+    return typed if typed.secret else before.at(typed.url)
+
+
+def _changed_login(address: Address, change: Change) -> Address:
+    if isinstance(change.username, Same) and isinstance(change.password, Same):
+        return address
+    username = address.username if isinstance(change.username, Same) else check_username(change.username)
+    password = address.password if isinstance(change.password, Same) else check_password(change.password)
+    if not isinstance(change.password, Same):
+        check_login(username, password)
+    return Address(address.url) if username is None else Address(address.url, username, password)
+
+
+async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, to: Address) -> None:
+    """The subscription keeps its id; what was read of the feed it leaves waits under another."""
+    wish = Wish(to.url, current.folder_id, current.own_title, username=to.username, password=to.password)
+    try:
+        moved_to = await follow_address(tx, now, user_id, wish, asked_url=to.url)
     except AlreadyFollowed as error:
         raise Conflict(ALREADY_THERE, field="url") from error
     await _leave(tx, now, user_id, current)

@@ -1,18 +1,21 @@
 """Summaries as readers ask for them. A request only looks and queues; workers write."""
 
 import asyncio
+from dataclasses import replace
 
 from reedbed.domain.accounts import User
+from reedbed.domain.breaker import shown_state
+from reedbed.domain.budget import is_spent_for_user
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
 from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import BACKGROUND, EXTRACT, OPENED, SummaryState, Variant
+from reedbed.domain.summaries import BACKGROUND, EXTRACT, OPENED, SummaryState, Variant, Wait
 from reedbed.ingest.content_hash import content_hash
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.services.writers import kept_here, variant_for, variant_for_feed
-from reedbed.store import entries, summaries, summary_queue
+from reedbed.store import ai_state, entries, summaries, summary_queue
 from reedbed.store.database import Tx
 from reedbed.store.summaries import Attachment
 
@@ -21,13 +24,44 @@ MOST_HTML = 400_000
 
 
 async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
-    """What there is; where there is nothing, it is asked for. `again` gives a failed one another chance."""
+    """What there is; where there is nothing, it is asked for. `again` gives a failed one another chance.
+
+    While the model fails or is not asked, the built-in extract stands in for it.
+    """
     async with runtime.db.read() as tx:
         entry = await entries.get(tx, user.id, entry_id)
         if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
         variant = await variant_for_feed(tx, runtime, user, entry.row.feed_id)
-        known = await summaries.attached(tx, entry_id, variant)
+    state = await _state_of(runtime, user, entry, variant, again=again)
+    if variant.model == EXTRACT or state.status == "ready":
+        return state
+    wait = await _why_waiting(runtime, user, state)
+    if wait is None and state.error is None:
+        return state
+    extract = await _state_of(runtime, user, entry, Variant(EXTRACT), again=again)
+    if extract.status == "failed":
+        return state
+    return replace(extract, fallback=True, error=state.error, wait=wait)
+
+
+async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState | None:
+    """Only what is there, without asking; None when nobody has asked yet."""
+    known = await summaries.attached(tx, entry.row.id, variant)
+    state = _state(known, variant) if known is not None and _is_current(known, entry) else None
+    if state is None or state.error is None or variant.model == EXTRACT:
+        return state
+    extract = await shown_summary(tx, entry, Variant(EXTRACT))
+    if extract is not None and extract.status == "failed":
+        return state
+    return None if extract is None else replace(extract, fallback=True, error=state.error)
+
+
+async def _state_of(
+    runtime: Runtime, user: User, entry: Entry, variant: Variant, *, again: bool
+) -> SummaryState:
+    async with runtime.db.read() as tx:
+        known = await summaries.attached(tx, entry.row.id, variant)
     if known is not None and _is_current(known, entry) and not again:
         state = _state(known, variant)
         if state is not None and (state.status != "pending" or known.queued_priority == OPENED):
@@ -35,10 +69,18 @@ async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: boo
     return await _ask(runtime, user.id, entry, variant, priority=OPENED, again=again)
 
 
-async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState | None:
-    """Only what is there, without asking; None when nobody has asked yet."""
-    known = await summaries.attached(tx, entry.row.id, variant)
-    return _state(known, variant) if known is not None and _is_current(known, entry) else None
+async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> Wait | None:
+    """None while the model can be asked."""
+    policy, now = runtime.ai.breaker, runtime.now()
+    async with runtime.db.read() as tx:
+        if await ai_state.is_paused(tx):
+            return Wait("paused")
+        if is_spent_for_user(runtime.ai.budget, await ai_state.spent(tx, user.id, now)):
+            return Wait("budget")
+        breaker = await ai_state.breaker_of(tx, state.model)
+    if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
+        return None
+    return Wait("silence", breaker.last_failure_at, breaker.last_failure_at + policy.recovery)
 
 
 async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
@@ -117,4 +159,5 @@ def _state(known: Attachment, variant: Variant) -> SummaryState | None:
         return None
     if known.cooldown_until is not None:
         return SummaryState("failed", error=known.queued_error or "", model=variant.model)
-    return SummaryState("pending", model=variant.model)
+    # With an error it has been tried at least once, in vain.
+    return SummaryState("pending", error=known.queued_error, model=variant.model)

@@ -7,7 +7,7 @@ from reedbed.ai.answers import read_summary
 from reedbed.ai.model import Prompt, Trouble
 from reedbed.ai.prompts import summary_prompt
 from reedbed.domain.budget import Usage
-from reedbed.domain.summaries import EXTRACT, Summary
+from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.domain.times import Instant
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.text import clean_text
@@ -15,11 +15,12 @@ from reedbed.services.preferences import preferences_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MOST_HTML
 from reedbed.services.writers import kept_here, may_send
-from reedbed.store import local_only, summaries, users
+from reedbed.store import local_only, summaries, summary_queue, users
 from reedbed.store.database import Tx
 from reedbed.store.summaries import Made, Source
 from reedbed.store.summary_queue import Queued
 
+AT_ONCE = 50
 UNREADABLE = "The model's answer could not be read."
 
 
@@ -47,7 +48,7 @@ class SummaryWork:
     def read(self, answer: str, model: str) -> Summary | Trouble:
         found = read_summary(answer)
         if found is None:
-            return Trouble("permanent", UNREADABLE)
+            return Trouble("unreadable", UNREADABLE)
         return Summary(found.text, found.one_line, model, self.row.language)
 
     async def keep(
@@ -57,8 +58,28 @@ class SummaryWork:
         await summaries.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
         return await self.readers(tx)
 
+    async def stand_in(self, tx: Tx, now: Instant) -> None:
+        row = self.row
+        await _ask_extract(tx, row.key, row.content_hash, row.user_id, row.priority, now)
+
     async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
         return await summaries.entries_of(tx, self.row.key)
+
+
+async def stand_in_for_all(tx: Tx, model: str, now: Instant) -> None:
+    """The model is not asked for a while: what waits for it gets the built-in extract meanwhile."""
+    for one in await summary_queue.without_extract(tx, model, most=AT_ONCE):
+        await _ask_extract(tx, one.key, one.content_hash, one.user_id, one.priority, now)
+
+
+async def _ask_extract(
+    tx: Tx, key: str, content_hash: str, user_id: int | None, priority: int, now: Instant
+) -> None:
+    variant = Variant(EXTRACT)
+    extract = variant.key(content_hash)
+    await summaries.attach_also(tx, key, variant, extract)
+    if not await summaries.exists(tx, extract):
+        await summary_queue.add(tx, content_hash, variant, user_id=user_id, priority=priority, now=now)
 
 
 async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:

@@ -40,6 +40,9 @@ KEPT = 30 * DAY
 PER_WEBHOOK = Allowance(60, 1)
 """Bursts are fine; a feed that runs wild must not make us a nuisance."""
 _NOTHING_LEFT = Outcome(None, "What it was to be told of is not there any more.", again=False)
+_NO_SECRET = Outcome(
+    None, "Its secret cannot be read: the server lost the key. Make a new secret for it.", again=False
+)
 _SWITCHED_OFF = Outcome(None, "The webhook was switched off.", again=False)
 
 
@@ -124,7 +127,8 @@ async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] |
     return {
         "event": Event.NEW_ENTRIES,
         "feed": {"id": str(delivery.subject["feed_id"]), "title": entries[0].feed_title},
-        "count": max(delivery.subject["count"], len(entries)),
+        # Without those that a rule has muted.
+        "count": delivery.subject["count"] - len(delivery.subject["entry_ids"]) + len(entries),
         "entries": entries_json(entries),
     }
 
@@ -163,6 +167,8 @@ async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
 
 
 async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, told: Mapping[str, Any]) -> Outcome:
+    if not webhook.secret:
+        return _NO_SECRET
     body = orjson.dumps(told)
     headers = headers_for(webhook, delivery, body, runtime.now() // SECOND)
     answer = await runtime.fetcher.post(webhook.url, body, headers)

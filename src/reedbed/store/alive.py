@@ -1,4 +1,4 @@
-"""What makes an unread row count, and the locks that keep counts exact.
+"""What a subscription shows, what makes an unread row count, and the locks that keep counts exact.
 
 A row in `unread` is alive when its entry lies above the subscription's mark, or was marked unread by hand
 (`kept`). Rows exist only for active subscriptions and above their `since_id`: every writer sees to that, so
@@ -12,7 +12,7 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
-from reedbed.store.tables import entries, feeds, subscriptions
+from reedbed.store.tables import audience_members, entries, feeds, muted, subscriptions
 
 
 def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
@@ -22,6 +22,32 @@ def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
 def follows(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
     """The row (with a user and a feed) belongs to this subscription."""
     return (subscription.c.user_id == row.c.user_id) & (subscription.c.feed_id == row.c.feed_id)
+
+
+def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = False) -> ColumnElement[bool]:
+    """The entry (of this subscription's feed) lies above the floor of the subscription, and is not muted.
+
+    What came from another feed lies above the floor that its audience had there, or is hidden.
+    """
+    floor_there = (
+        select(audience_members.c.since_id)
+        .where(
+            audience_members.c.user_id == subscription.c.user_id,
+            audience_members.c.audience_id == entry.c.audience_id,
+        )
+        .correlate(subscription, entry)
+        .scalar_subquery()
+    )
+    floor = case((entry.c.audience_id.is_(None), subscription.c.since_id), else_=floor_there)
+    if with_muted:
+        return entry.c.id > floor
+    hidden = (
+        select(muted.c.entry_id)
+        .where(muted.c.user_id == subscription.c.user_id, muted.c.entry_id == entry.c.id)
+        .correlate(subscription, entry)
+        .exists()
+    )
+    return (entry.c.id > floor) & ~hidden
 
 
 def above_mark(row: FromClause) -> ColumnElement[bool]:

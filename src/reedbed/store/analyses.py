@@ -129,7 +129,7 @@ _CANDIDATE = (
 _NEWEST = Statement(
     select(*_CANDIDATE)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .where(entries.c.feed_id == bindparam("feed_id"))
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
@@ -212,7 +212,11 @@ _AVERAGES = Statement(
     select(_since.label("since"), func.avg(analyses.c.overall), func.count())
     .join_from(entries, entry_analyses, entry_analyses.c.entry_id == entries.c.id)
     .join(analyses, analyses.c.key == entry_analyses.c.key)
-    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.sort_at >= bindparam("after"))
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        entries.c.sort_at >= bindparam("after"),
+    )
     .group_by("since")
     .order_by("since")
 )

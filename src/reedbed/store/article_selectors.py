@@ -42,13 +42,21 @@ _STANDING = Statement(
 _READ_BEFORE = Statement(
     select(entries.c.id)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .where(entries.c.feed_id == bindparam("feed_id"), entry_bodies.c.full_attempted_at.is_not(None))
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        entry_bodies.c.full_attempted_at.is_not(None),
+    )
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
 _NEWEST = Statement(
     select(entries.c.id)
-    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.url.is_not(None))
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        entries.c.url.is_not(None),
+    )
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(1)
 )

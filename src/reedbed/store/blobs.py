@@ -1,13 +1,13 @@
 """Small files in the database, each once: icons, cached images, parts of mails."""
 
-from sqlalchemy import bindparam, exists, update
+from sqlalchemy import bindparam, exists, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
-from reedbed.store.sql import select
+from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
-from reedbed.store.tables import blobs, feeds, subscriptions
+from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
 _KEEP = Statement(
     insert(blobs).on_conflict_do_nothing(index_elements=["hash"]).returning(blobs.c.id),
@@ -44,11 +44,33 @@ _WITHOUT_ICON = Statement(
     .where(
         feeds.c.deleted_at.is_(None),
         feeds.c.kind == "web",
-        feeds.c.title != "",
         feeds.c.icon_checked_at.is_(None),
+        exists().where(
+            feed_fetch_state.c.feed_id == feeds.c.id, feed_fetch_state.c.last_success_at.is_not(None)
+        ),
     )
     .order_by(feeds.c.id)
     .limit(bindparam("most"))
+)
+_NAMED_ICON = Statement(
+    select(feeds.c.icon_id)
+    .where(feeds.c.icon_url == bindparam("icon_url"), feeds.c.icon_id.is_not(None))
+    .order_by(feeds.c.icon_checked_at.desc())
+    .limit(1)
+)
+_SITE_ICON = Statement(
+    select(feeds.c.icon_id)
+    .where(
+        feeds.c.icon_url.is_(None),
+        or_(
+            feeds.c.site_url == bindparam("origin"),
+            func.substr(feeds.c.site_url, 1, bindparam("length")) == bindparam("root"),
+        ),
+        feeds.c.icon_checked_at.is_not(None),
+        or_(feeds.c.icon_id.is_not(None), feeds.c.icon_checked_at > bindparam("since")),
+    )
+    .order_by(feeds.c.icon_checked_at.desc())
+    .limit(1)
 )
 _SET_ICON = Statement(
     update(feeds)
@@ -89,6 +111,19 @@ async def icons_of(tx: Tx, user_id: int) -> list[tuple[int, str, bytes]]:
 async def feeds_without_icon(tx: Tx, most: int) -> list[tuple[int, str | None, str | None]]:
     """Fetched feeds never looked at for an icon: id, site and the icon they name."""
     return [(row[0], row[1], row[2]) for row in await tx.all(_WITHOUT_ICON, {"most": most})]
+
+
+async def named_icon(tx: Tx, icon_url: str) -> int | None:
+    """The icon that another feed has from this address."""
+    return await tx.value(_NAMED_ICON, {"icon_url": icon_url})
+
+
+async def site_icon(tx: Tx, origin: str, since: Instant) -> tuple[int | None] | None:
+    """The icon of this site, found for another feed; None inside: none was found there since then."""
+    root = f"{origin}/"
+    params = {"origin": origin, "root": root, "length": len(root), "since": since}
+    row = await tx.one(_SITE_ICON, params)
+    return None if row is None else (row[0],)
 
 
 async def set_icon(tx: Tx, feed_id: int, blob_id: int | None, now: Instant) -> None:

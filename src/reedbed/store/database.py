@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from reedbed.store.statements import Statement
+from reedbed.store.vault import Vault
 
 T = TypeVar("T")
 
@@ -27,6 +28,11 @@ class Tx(Protocol):
     @property
     def engine(self) -> str:
         """`sqlite` or `postgresql`."""
+        ...
+
+    @property
+    def vault(self) -> Vault:
+        """Encrypts what must not be in clear in the database, and decrypts it."""
         ...
 
     async def all(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Sequence[Row]: ...
@@ -74,6 +80,13 @@ class Database(Protocol):
 
     async def vacuum(self) -> None:
         """Give unused space back, as far as the engine can while others read and write."""
+        ...
+
+    async def analyze_after(self, new_rows: int) -> bool:
+        """After a bulk load of so many entries: refresh statistics that query plans rely on; whether it did.
+
+        Does nothing where the statistics already know a collection that is much larger than the load.
+        """
         ...
 
     def pool_use(self) -> PoolUse: ...

@@ -249,6 +249,7 @@ def _text(content: str) -> DigestText:
         feeds=said.get("feeds", 0),
         items=said.get("items", 0),
         dropped=said.get("dropped", 0),
+        fallback=said.get("fallback", False),
     )
 
 

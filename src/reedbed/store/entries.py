@@ -30,15 +30,21 @@ __all__ = [
     "versions",
 ]
 
-_WITH_BODY = Statement(
+_with_body = (
     select(*LISTED, entry_bodies.c.content, entry_bodies.c.full_content, entry_bodies.c.extra)
     .select_from(with_states(entries.outerjoin(entry_bodies, entry_bodies.c.entry_id == entries.c.id)))
-    .where(among(entries.c.id, "ids"), visible())
+    .where(among(entries.c.id, "ids"))
 )
+_WITH_BODY = Statement(_with_body.where(visible()))
+_ALSO_MUTED = Statement(_with_body.where(visible(with_muted=True)))
 _ROWS = Statement(
-    select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible())
+    select(*LISTED)
+    .select_from(with_states(entries))
+    .where(among(entries.c.id, "ids"), visible(with_muted=True))
 )
-_PLACE = Statement(select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible()))
+_PLACE = Statement(
+    select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True))
+)
 _VERSIONS = Statement(
     select(
         entry_versions.c.version,
@@ -53,21 +59,25 @@ _VERSIONS = Statement(
 
 
 async def get(tx: Tx, user_id: int, entry_id: int) -> Entry | None:
-    """None when there is no such entry, or this user cannot see it."""
-    found = await by_ids(tx, user_id, [entry_id])
+    """None when there is no such entry, or this user cannot see it. One that is muted is found."""
+    found = await _with_bodies(tx, _ALSO_MUTED, user_id, [entry_id])
     return found[0] if found else None
 
 
 async def by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[Entry]:
-    """With bodies, in the order asked for; what this user cannot see is left out."""
-    rows = await tx.all(_WITH_BODY, {"user_id": user_id, "ids": ids})
+    """With bodies, in the order asked for; what this user cannot see or has muted is left out."""
+    return await _with_bodies(tx, _WITH_BODY, user_id, ids)
+
+
+async def _with_bodies(tx: Tx, statement: Statement, user_id: int, ids: list[int]) -> list[Entry]:
+    rows = await tx.all(statement, {"user_id": user_id, "ids": ids})
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
     found = {row["id"]: _entry(row, entry_row(row, tags)) for row in rows}
     return [found[id] for id in dict.fromkeys(ids) if id in found]
 
 
 async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
-    """Like `by_ids`, without bodies."""
+    """Like `by_ids`, without bodies, and with muted ones."""
     rows = await tx.all(_ROWS, {"user_id": user_id, "ids": ids})
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
     found = {row["id"]: entry_row(row, tags) for row in rows}

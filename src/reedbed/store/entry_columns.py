@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_
+from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.entries import EntryRow, States
-from reedbed.store.alive import above_mark, alive
+from reedbed.store.alive import above_mark, alive, shows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.sql import select
@@ -50,20 +50,23 @@ def with_states(source: FromClause) -> FromClause:
     )
 
 
-def followed() -> ColumnElement[bool]:
+def followed(*, with_muted: bool = False) -> ColumnElement[bool]:
     """The entry is in a feed this user follows, above its floor; each looked up by the entry's feed."""
-    floor = select(subscriptions.c.since_id).where(
+    shown = select(shows(subscriptions, entries, with_muted=with_muted)).where(
         subscriptions.c.user_id == _USER,
         subscriptions.c.feed_id == entries.c.feed_id,
         subscriptions.c.unsubscribed_at.is_(None),
     )
-    return entries.c.id > floor.correlate(entries).scalar_subquery()
+    return shown.correlate(entries).scalar_subquery() == true()
 
 
-def visible() -> ColumnElement[bool]:
-    """Followed, or kept by a star, for later or by a tag, whatever became of the subscription."""
+def visible(*, with_muted: bool = False) -> ColumnElement[bool]:
+    """Followed and not muted, or kept by a star, for later or by a tag, whatever became of the subscription.
+
+    Entries that the user asks for by id are found `with_muted` ones.
+    """
     kept = (has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
-    return or_(followed(), *kept)
+    return or_(followed(with_muted=with_muted), *kept)
 
 
 def has_mark(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[bool]:

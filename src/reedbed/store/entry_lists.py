@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from reedbed.domain.entries import EntryPage, ViewQuery
 from reedbed.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Order
-from reedbed.store.alive import above_mark, alive
+from reedbed.store.alive import above_mark, alive, shows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, in_order, unindexed
 from reedbed.store.entry_columns import (
@@ -45,7 +45,16 @@ from reedbed.store.keyset import beyond, entry_id_of, in_direction, up_to
 from reedbed.store.scopes import Scope, resolve
 from reedbed.store.sql import select
 from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, entry_tags, later, read_history, starred, subscriptions, unread
+from reedbed.store.tables import (
+    entries,
+    entry_tags,
+    later,
+    muted,
+    read_history,
+    starred,
+    subscriptions,
+    unread,
+)
 
 FEW = 100
 """Merging costs some 20 to 50 µs a feed, so it is kept for so many at most."""
@@ -55,7 +64,7 @@ HANDFUL = 500
 
 USUAL = DEFAULT_LIMIT + 1
 
-_MARKS: dict[str, FromClause] = {"starred": starred, "later": later}
+_MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +206,14 @@ def _belongs(shape: _Shape, table: FromClause, entry_id: ColumnElement[Any]) -> 
         conditions.append(above_mark(unread) if table is unread else is_unread(entry_id))
     if shape.view in _MARKS and table is not _MARKS[shape.view]:
         conditions.append(has_mark(_MARKS[shape.view], entry_id))
-    if table is read_history:
+    if table is read_history or shape.view == "muted":
         conditions.append(_can_be_seen(entry_id))
     return conditions
 
 
 def _can_be_seen(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:
-    return select(entries.c.id).where(entries.c.id == entry_id, visible()).correlate_except(entries).exists()
+    seen = select(entries.c.id).where(entries.c.id == entry_id, visible(with_muted=True))
+    return seen.correlate_except(entries).exists()
 
 
 def _in_feeds(shape: _Shape, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
@@ -270,7 +280,7 @@ def _last_of_feed(shape: _Shape, table: FromClause) -> ColumnElement[int]:
 def _of(row: FromClause) -> list[ColumnElement[bool]]:
     """The row shows in the list of the subscription beside it."""
     if "entry_id" not in row.c:
-        return [row.c.feed_id == subscriptions.c.feed_id, row.c.id > subscriptions.c.since_id]
+        return [row.c.feed_id == subscriptions.c.feed_id, shows(subscriptions, row)]
     return [
         row.c.user_id == subscriptions.c.user_id,
         row.c.feed_id == subscriptions.c.feed_id,

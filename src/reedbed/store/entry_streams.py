@@ -21,6 +21,7 @@ from sqlalchemy import (
 from reedbed.domain.entries import StreamItem, StreamQuery
 from reedbed.domain.paging import Order
 from reedbed.domain.times import Instant
+from reedbed.store.alive import shows
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import followed, has_mark, has_tag, is_unread, tag_id
@@ -198,6 +199,6 @@ _HOW_MANY = Statement(
     .where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
-        entries.c.id > subscriptions.c.since_id,
+        shows(subscriptions, entries),
     )
 )

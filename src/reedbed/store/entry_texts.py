@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import BigInteger, and_, bindparam
 
 from reedbed.domain.times import Instant
+from reedbed.store.alive import shows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
 from reedbed.store.entry_columns import visible
@@ -79,7 +80,7 @@ _followed = (
     .where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
-        entries.c.id > subscriptions.c.since_id,
+        shows(subscriptions, entries),
     )
     .limit(bindparam("most", type_=BigInteger))
 )

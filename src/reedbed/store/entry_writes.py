@@ -60,20 +60,30 @@ class Rewrite:
     text: EntryText
 
 
-_fingerprint = (entries.c.id, entries.c.guid, entries.c.normalized_url, entries.c.change_hash)
+_fingerprint = (
+    entries.c.id,
+    entries.c.guid,
+    entries.c.normalized_url,
+    entries.c.change_hash,
+    entries.c.title,
+)
 _KNOWN_GUIDS = Statement(
     select(*_fingerprint).where(
-        entries.c.feed_id == bindparam("feed_id"), among(entries.c.guid, "keys", Text())
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        among(entries.c.guid, "keys", Text()),
     )
 )
 _KNOWN_URLS = Statement(
     select(*_fingerprint).where(
-        entries.c.feed_id == bindparam("feed_id"), among(entries.c.normalized_url, "keys", Text())
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        among(entries.c.normalized_url, "keys", Text()),
     )
 )
 _KNOWN_ALL = Statement(
     select(*_fingerprint)
-    .where(entries.c.feed_id == bindparam("feed_id"))
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
@@ -206,7 +216,7 @@ def _matched(rows: Iterable[EntryRow], stored: Sequence[Row]) -> Iterator[tuple[
 
 
 def _seen(row: Row) -> Seen:
-    return Seen(row[0], row[2], row[3])
+    return Seen(row[0], row[2], row[3], row[4])
 
 
 def _id_of(row: Row) -> int:

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.store.database import Tx
+from reedbed.store.sql import select
 from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_history
 
@@ -35,6 +36,11 @@ _ADD = Statement(
         set_={name: feed_history.c[name] + _new.excluded[name] for name in _TOTALS},
     )
 )
+_OF_FEED = Statement(
+    select(feed_history.c.feed_id, feed_history.c.hour, *(feed_history.c[name] for name in _TOTALS))
+    .where(feed_history.c.feed_id == bindparam("feed_id"), feed_history.c.hour >= bindparam("since"))
+    .order_by(feed_history.c.hour)
+)
 _FORGET = Statement(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
 
 
@@ -44,6 +50,11 @@ def hour_of(moment: Instant) -> Instant:
 
 async def add(tx: Tx, tallies: Sequence[Tally]) -> None:
     await tx.run_each(_ADD, [_params(tally) for tally in tallies])
+
+
+async def of_feed(tx: Tx, feed_id: int, since: Instant) -> list[Tally]:
+    """Oldest first; hours without a check are left out."""
+    return [Tally(*row) for row in await tx.all(_OF_FEED, {"feed_id": feed_id, "since": since})]
 
 
 async def forget(tx: Tx, before: Instant) -> int:

@@ -45,6 +45,11 @@ _SET_CREDENTIALS = Statement(
     .where(feeds.c.id == bindparam("feed_id"))
     .values(username=bindparam("name"), password=bindparam("secret"))
 )
+_CREDENTIALS = Statement(
+    select(feeds.c.id, feeds.c.username, feeds.c.password).where(
+        feeds.c.owner_id == bindparam("owner_id"), feeds.c.username.is_not(None)
+    )
+)
 
 
 async def find_or_add(
@@ -108,7 +113,17 @@ async def move(tx: Tx, feed_id: int, url: str) -> None:
 
 
 async def set_credentials(tx: Tx, feed_id: int, username: str | None, password: str | None) -> None:
-    await tx.run(_SET_CREDENTIALS, {"feed_id": feed_id, "name": username, "secret": password})
+    secret = tx.vault.encrypt_optional("feeds.password", password)
+    await tx.run(_SET_CREDENTIALS, {"feed_id": feed_id, "name": username, "secret": secret})
+
+
+async def credentials(tx: Tx, owner_id: int) -> dict[int, tuple[str, str | None]]:
+    """Name and password of each private feed of this user that has them, by feed.
+
+    A password that was encrypted with a key that is not here is None.
+    """
+    rows = await tx.all(_CREDENTIALS, {"owner_id": owner_id})
+    return {id_: (name, secret and tx.vault.decrypt("feeds.password", secret)) for id_, name, secret in rows}
 
 
 def _about_params(feed_id: int, about: About) -> dict[str, Any]:

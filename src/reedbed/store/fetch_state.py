@@ -221,6 +221,14 @@ _WAKE = Statement(
     )
     .values(next_check_at=bindparam("now"))
 )
+_RESCHEDULE = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("id"), state.c.next_check_at.is_not(None), state.c.urgent == false())
+    .values({name: bindparam(name) for name in ("next_check_at", "next_check_rule", "next_check_delay")})
+)
+_IS_LEASED = Statement(
+    select(state.c.feed_id).where(state.c.feed_id == bindparam("id"), state.c.leased_until > bindparam("now"))
+)
 _NEXT_DUE = Statement(
     select(func.min(state.c.next_check_at)).where(
         state.c.next_check_at.is_not(None), state.c.next_check_at > bindparam("now")
@@ -258,7 +266,7 @@ async def take(tx: Tx, feed_id: int, holder: str, now: Instant, lease: Millis) -
     if await tx.one(_TAKE, {"id": feed_id, "holder": holder, "now": now, "until": now + lease}) is None:
         return None
     row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
-    return None if row is None else due_feed(row)
+    return None if row is None else due_feed(row, tx.vault)
 
 
 async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
@@ -308,6 +316,29 @@ async def wake(tx: Tx, feed_id: int, now: Instant) -> None:
     await tx.run(_WAKE, {"id": feed_id, "now": now})
 
 
+async def scheduled(tx: Tx, feed_id: int, now: Instant) -> DueFeed | None:
+    """The feed as a check would find it; None when there is no such feed."""
+    row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
+    return None if row is None else due_feed(row, tx.vault)
+
+
+async def reschedule(tx: Tx, feed_id: int, after: FetchState) -> None:
+    """Move the next check. A feed that rests goes on resting, one that was asked for stays due."""
+    await tx.run(
+        _RESCHEDULE,
+        {
+            "id": feed_id,
+            "next_check_at": after.next_check_at,
+            "next_check_rule": after.next_check_rule,
+            "next_check_delay": after.next_check_delay,
+        },
+    )
+
+
+async def is_leased(tx: Tx, feed_id: int, now: Instant) -> bool:
+    return await tx.value(_IS_LEASED, {"id": feed_id, "now": now}) is not None
+
+
 async def next_due(tx: Tx, now: Instant) -> Instant | None:
     return await tx.value(_NEXT_DUE, {"now": now})
 
@@ -324,4 +355,4 @@ async def _wanted(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
     unwanted = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
     if unwanted:
         await tx.run(_REST, {"ids": unwanted})
-    return [due_feed(rows[id_]) for id_ in feed_ids if id_ in rows and rows[id_]["eligible"]]
+    return [due_feed(rows[id_], tx.vault) for id_ in feed_ids if id_ in rows and rows[id_]["eligible"]]

@@ -62,7 +62,7 @@ _NEWEST_TAGGED = Statement(
     .group_by(tags.c.name)
 )
 _LEFT = Statement(
-    select(_asked_url)
+    select(feeds.c.url)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         subscriptions.c.user_id == _USER,
@@ -102,7 +102,7 @@ async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
 
 
 async def left_address(tx: Tx, user_id: int, feed_id: int) -> str | None:
-    """As this user asked for it; None for a feed that is followed or never was."""
+    """Of a feed that this user has left; None for one that is followed or never was."""
     return await tx.value(_LEFT, {"user_id": user_id, "feed_id": feed_id})
 
 

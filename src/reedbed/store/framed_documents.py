@@ -103,6 +103,7 @@ _items = (
     select(*_ITEM, *ANALYSIS_COLUMNS)
     .join_from(entries, entry_analyses, entry_analyses.c.entry_id == entries.c.id)
     .join(analyses, analyses.c.key == entry_analyses.c.key)
+    .where(entries.c.audience_id.is_(None))
 )
 
 

@@ -38,13 +38,14 @@ _OUTDATED = Statement(
         ),
     )
 )
-_MODES = Statement(
-    select(subscriptions.c.feed_id, subscriptions.c.full_text)
+_ALWAYS_WANTED = Statement(
+    select(subscriptions.c.feed_id)
     .distinct()
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         among(subscriptions.c.feed_id, "ids"),
         subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.full_text == "always",
         feeds.c.kind == "web",
     )
 )
@@ -61,6 +62,7 @@ _MISSING = Statement(
     )
     .order_by(entries.c.id)
 )
+_GIVEN = Statement(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")))
 _READ_WHOLE = Statement(
     select(entry_bodies.c.entry_id).where(
         among(entry_bodies.c.entry_id, "ids"), entry_bodies.c.full_content.is_not(None)
@@ -93,12 +95,9 @@ async def keep(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
     await tx.run(_KEEP, {"id": entry_id, "content": content, "now": now})
 
 
-async def modes(tx: Tx, feed_ids: Sequence[int]) -> dict[int, set[str]]:
-    """By feed, what those who follow it want of its articles: `auto`, `always`, `never`."""
-    wanted: dict[int, set[str]] = {}
-    for feed_id, mode in await tx.all(_MODES, {"ids": list(feed_ids)}):
-        wanted.setdefault(feed_id, set()).add(mode)
-    return wanted
+async def always_wanted(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
+    """Of these feeds, those with a follower who chose to read its articles whole."""
+    return [row[0] for row in await tx.all(_ALWAYS_WANTED, {"ids": list(feed_ids)})]
 
 
 async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:
@@ -108,6 +107,11 @@ async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in await tx.all(_MISSING, {"ids": list(entry_ids)})]
+
+
+async def given(tx: Tx, entry_id: int) -> str:
+    """The HTML that the feed gives of this entry."""
+    return await tx.value(_GIVEN, {"id": entry_id}) or ""
 
 
 async def read_whole(tx: Tx, entry_ids: Sequence[int]) -> set[int]:

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
+from reedbed.store.entry_columns import visible
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement, delete_some
 from reedbed.store.tables import entries, feeds, imported_reads
@@ -27,8 +28,19 @@ _FORGET = Statement(delete_some(imported_reads, imported_reads.c.created_at < bi
 _KNOWN = Statement(
     select(entries.c.id, entries.c.guid, entries.c.normalized_url).where(
         entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
         or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
     )
+)
+_SEEN = Statement(
+    select(entries.c.id)
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
+        visible(),
+    )
+    .order_by(entries.c.id)
+    .limit(1)
 )
 
 
@@ -58,6 +70,13 @@ async def known(
     """Entries of this feed with one of these guids or normalised addresses: id, guid, address."""
     params = {"feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
     return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN, params)]
+
+
+async def seen(tx: Tx, user_id: int, feed_id: int, guids: Sequence[str], urls: Sequence[str]) -> int | None:
+    """The same for one entry, if this user can see it."""
+    params = {"user_id": user_id, "feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
+    row = await tx.one(_SEEN, params)
+    return row[0] if row else None
 
 
 async def forget(tx: Tx, before: Instant, *, most: int) -> int:

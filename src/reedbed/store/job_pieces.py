@@ -34,6 +34,18 @@ async def get(tx: Tx, job_id: int, number: int) -> tuple[str, bytes] | None:
     return None if row is None else (row[0], bytes(row[1]))
 
 
+async def put_secret(tx: Tx, job_id: int, number: int, kind: str, text: str) -> None:
+    await put(tx, job_id, number, kind, tx.vault.encrypt("job_pieces.data", text).encode())
+
+
+async def get_secret(tx: Tx, job_id: int, number: int, kind: str) -> str | None:
+    """None: there is none of this kind, or it cannot be decrypted here."""
+    found = await get(tx, job_id, number)
+    if found is None or found[0] != kind:
+        return None
+    return tx.vault.decrypt("job_pieces.data", found[1].decode())
+
+
 async def drop(tx: Tx, job_id: int, number: int) -> None:
     await tx.run(_DROP, {"job_id": job_id, "number": number})
 

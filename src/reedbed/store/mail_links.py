@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, or_, update
+from sqlalchemy import BigInteger, bindparam, delete, insert, or_, update
 
 from reedbed.domain.mail_links import MailLink, Purpose
-from reedbed.domain.times import Instant
+from reedbed.domain.times import DAY, Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
@@ -25,6 +25,7 @@ _open = (
     mail_links.c.purpose == bindparam("purpose"),
     mail_links.c.used_at.is_(None),
     mail_links.c.expires_at > bindparam("now"),
+    mail_links.c.created_at <= bindparam("now", type_=BigInteger()) + DAY,  # made by a clock that was right
 )
 
 _INSERT = Statement(

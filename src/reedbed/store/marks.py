@@ -1,4 +1,4 @@
-"""Stars and the later list: small tables of their own, with the entry's place in the order of lists."""
+"""Stars, the later list and what is muted: small tables of their own, in the order of lists."""
 
 from typing import Literal
 
@@ -8,14 +8,14 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
-from reedbed.store.entry_columns import visible
+from reedbed.store.entry_columns import has_mark, visible
 from reedbed.store.sql import select
-from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, later, starred
+from reedbed.store.statements import Shapes, Statement
+from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred
 
 Mark = Literal["starred", "later"]
 
-_TABLES = {"starred": starred, "later": later}
+_TABLES = {"starred": starred, "later": later, "muted": muted}
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
@@ -28,20 +28,42 @@ async def take(tx: Tx, user_id: int, mark: Mark, entry_ids: list[int]) -> int:
     return await tx.run(_TAKE(mark), {"user_id": user_id, "ids": entry_ids})
 
 
-def _put(mark: Mark) -> ClauseElement:
+async def mute(tx: Tx, user_id: int, entry_ids: list[int], now: Instant) -> None:
+    """Hide those of the entries that this user can see and keeps by no star, for later or by a tag.
+
+    They have to be read already.
+    """
+    await tx.run(_PUT("muted"), {"user_id": user_id, "ids": entry_ids, "now": now})
+    await tx.run(_FORGET_READING, {"user_id": user_id, "ids": entry_ids})
+
+
+async def unmute(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
+    await tx.run(_TAKE("muted"), {"user_id": user_id, "ids": entry_ids})
+
+
+def _put(mark: str) -> ClauseElement:
     seen = select(_USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)).where(
         among(entries.c.id, "ids"), visible()
     )
+    if mark == "muted":
+        seen = seen.where(*(~has_mark(table, entries.c.id) for table in (starred, later, entry_tags)))
     # One that is being removed at this moment is waited for, and left out.
     held = seen.with_for_update(read=True, key_share=True, of=entries)
     rows = insert(_TABLES[mark]).from_select(["user_id", "sort_at", "entry_id", "marked_at"], held)
     return rows.on_conflict_do_nothing()
 
 
-def _take(mark: Mark) -> ClauseElement:
+def _take(mark: str) -> ClauseElement:
     table = _TABLES[mark]
     return delete(table).where(table.c.user_id == _USER, among(table.c.entry_id, "ids"))
 
 
+_FORGET_READING = Statement(
+    delete(read_history).where(
+        read_history.c.user_id == _USER,
+        among(read_history.c.entry_id, "ids"),
+        has_mark(muted, read_history.c.entry_id),
+    )
+)
 _PUT = Shapes(_put)
 _TAKE = Shapes(_take)

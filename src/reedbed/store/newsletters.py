@@ -154,7 +154,11 @@ _STATE = Statement(
     )
 )
 _KNOWN = Statement(
-    select(entries.c.id).where(entries.c.feed_id == bindparam("feed"), entries.c.guid == bindparam("guid"))
+    select(entries.c.id).where(
+        entries.c.feed_id == bindparam("feed"),
+        entries.c.guid == bindparam("guid"),
+        entries.c.audience_id.is_(None),
+    )
 )
 
 _DELIVERY = Statement(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])

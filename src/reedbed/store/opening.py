@@ -4,28 +4,34 @@ from pathlib import Path
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import Database
+from reedbed.store.vault import Vault
 
 
-async def open_database(url: str, *, pool_size: int = 10) -> Database:
-    """Connect to `sqlite:///path` or `postgresql://…`. Raises `Unavailable` when it cannot be reached."""
+async def open_database(url: str, *, pool_size: int = 10, vault: Vault | None = None) -> Database:
+    """Connect to `sqlite:///path` or `postgresql://…`. Raises `Unavailable` when it cannot be reached.
+
+    Without a vault passwords are stored in clear.
+    """
     if url.startswith("sqlite:"):
         from reedbed.store.sqlite import open_sqlite
 
-        return open_sqlite(sqlite_path(url))
+        return open_sqlite(sqlite_path(url), vault=vault or Vault())
     if url.startswith(("postgresql:", "postgres:")):
         from reedbed.store.postgresql import open_postgresql
 
-        return await open_postgresql(url, pool_size=pool_size)
+        return await open_postgresql(url, pool_size=pool_size, vault=vault)
     raise Unavailable("The database address must start with sqlite:/// or postgresql://.")
 
 
-async def open_with_replica(url: str, replica_url: str, *, pool_size: int = 10) -> Database:
+async def open_with_replica(
+    url: str, replica_url: str, *, pool_size: int = 10, vault: Vault | None = None
+) -> Database:
     """The same, with a second PostgreSQL for lists; that one need not answer yet."""
     from reedbed.store.postgresql import open_postgresql
     from reedbed.store.replica import ReplicatedDatabase
 
-    primary = await open_database(url, pool_size=pool_size)
-    replica = await open_postgresql(replica_url, pool_size=pool_size, must_answer=False)
+    primary = await open_database(url, pool_size=pool_size, vault=vault)
+    replica = await open_postgresql(replica_url, pool_size=pool_size, must_answer=False, vault=vault)
     return ReplicatedDatabase(primary, replica)
 
 

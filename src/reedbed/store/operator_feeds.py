@@ -19,7 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from reedbed.domain.feed_fetching import FeedFetching
+from reedbed.domain.feed_fetching import HIDDEN, FeedFetching
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.patterns import containing
@@ -69,7 +69,7 @@ class FeedFilter:
     standing: str = "all"
 
 
-STANDINGS = ("working", "pending", "error", "stopped", "off")
+STANDINGS = ("working", "damaged", "pending", "error", "stopped", "off")
 _followed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
 _followers = select(func.count()).where(*_followed).scalar_subquery()
 # A feed that is not polled still has a time in its row until a worker comes by and puts it to rest.
@@ -83,6 +83,8 @@ _next = case(
 _standing = case(
     (feeds.c.enabled == false(), "off"),
     (state.c.stopped_at.is_not(None), "stopped"),
+    # A document that broke off: what could be read of it was stored.
+    (and_(state.c.status == "success", state.c.last_error.is_not(None)), "damaged"),
     (state.c.status == "success", "working"),
     (state.c.status == "pending", "pending"),
     else_="error",
@@ -131,12 +133,6 @@ _FLAGS = (6, 7, 8, 10, 20, 21)
 _EVERY = Statement(_lines.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
 _BY_ID = Statement(_lines.where(feeds.c.id == bindparam("id")))
 _BY_URL = Statement(_lines.where(feeds.c.url == bindparam("url")))
-_COUNTED = Statement(
-    select(_standing.label("standing"), func.count())
-    .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-    .where(*_is_shown, feeds.c.deleted_at.is_(None))
-    .group_by("standing")
-)
 
 
 def _filters(*, standing: bool, search: bool) -> list[ColumnElement[bool]]:
@@ -151,6 +147,15 @@ def _filters(*, standing: bool, search: bool) -> list[ColumnElement[bool]]:
             )
         )
     return wanted
+
+
+def _counted(search: bool) -> ClauseElement:
+    return (
+        select(_standing.label("standing"), func.count())
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=False, search=search))
+        .group_by("standing")
+    )
 
 
 def _page(standing: bool, search: bool) -> ClauseElement:
@@ -176,6 +181,7 @@ def _how_many(standing: bool, search: bool) -> ClauseElement:
 
 
 _PAGE = Shapes(_page)
+_COUNTED = Shapes(_counted)
 _HOW_MANY = Shapes(_how_many)
 
 
@@ -184,6 +190,7 @@ def _set(name: str) -> ClauseElement:
 
 
 _SET = Shapes(_set)
+_ENCRYPTED = ("password", "proxy")
 _RESUME = Statement(
     update(state)
     .where(
@@ -245,33 +252,34 @@ _WELCOME = Statement(
 
 
 async def every(tx: Tx, now: Instant) -> list[OperatorFeed]:
-    return [_feed(row) for row in await tx.all(_EVERY, {"now": now})]
+    return [_feed(tx, row) for row in await tx.all(_EVERY, {"now": now})]
 
 
 async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[OperatorFeed]:
     """By name."""
     params = {**_params(wanted), "now": now, "limit": limit, "offset": offset}
-    return [_feed(row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
+    return [_feed(tx, row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
 
 
 async def how_many(tx: Tx, wanted: FeedFilter) -> int:
     return await tx.value(_HOW_MANY(*_shape(wanted)), _params(wanted))
 
 
-async def counted(tx: Tx) -> Mapping[str, int]:
-    """How many stand how."""
-    return {row[0]: row[1] for row in await tx.all(_COUNTED)}
+async def counted(tx: Tx, wanted: FeedFilter) -> Mapping[str, int]:
+    """How many of those that a search leaves have each standing, whichever is asked for."""
+    _, search = _shape(wanted)
+    return {row[0]: row[1] for row in await tx.all(_COUNTED(search), _params(wanted))}
 
 
 async def by_id(tx: Tx, feed_id: int, now: Instant) -> OperatorFeed | None:
     """Also one that is deleted."""
     row = await tx.one(_BY_ID, {"id": feed_id, "now": now})
-    return None if row is None else _feed(row)
+    return None if row is None else _feed(tx, row)
 
 
 async def by_url(tx: Tx, url: str, now: Instant) -> OperatorFeed | None:
     row = await tx.one(_BY_URL, {"url": url, "now": now})
-    return None if row is None else _feed(row)
+    return None if row is None else _feed(tx, row)
 
 
 async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> None:
@@ -289,7 +297,8 @@ async def set_operator_added(tx: Tx, feed_id: int, *, added: bool) -> None:
 async def set_fetching(tx: Tx, feed_id: int, changed: Mapping[str, Any]) -> None:
     """These columns, by their names."""
     for name, value in changed.items():
-        await tx.run(_SET(name), {"feed_id": feed_id, "value": value})
+        stored = tx.vault.encrypt_optional(f"feeds.{name}", value) if name in _ENCRYPTED else value
+        await tx.run(_SET(name), {"feed_id": feed_id, "value": stored})
 
 
 async def delete(tx: Tx, feed_id: int, now: Instant) -> None:
@@ -329,10 +338,12 @@ def _params(wanted: FeedFilter) -> dict[str, Any]:
     return {"standing": wanted.standing, "pattern": containing(wanted.search)}
 
 
-def _feed(row: Row) -> OperatorFeed:
+def _feed(tx: Tx, row: Row) -> OperatorFeed:
     values: list[Any] = list(row)
     own, fetching = values[:_OWN], values[_OWN:]
     for place in _FLAGS:
         own[place] = bool(own[place])
     fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
+    if fetching[0] is not None:
+        fetching[0] = tx.vault.decrypt("feeds.proxy", fetching[0]) or HIDDEN
     return OperatorFeed(*own, fetching=FeedFetching(*fetching))

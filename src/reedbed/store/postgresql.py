@@ -10,14 +10,17 @@ from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.database import NOTHING, PoolUse, Row, Tx, note_statement
-from reedbed.store.postgresql_faults import asyncpg, explained
+from reedbed.store.postgresql_faults import LOCKED, asyncpg, explained
 from reedbed.store.postgresql_pulse import Pulse
 from reedbed.store.statements import POSTGRESQL, Params, Statement
+from reedbed.store.vault import Vault
 
 T = TypeVar("T")
 
 CONNECT_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
+LOCK_SECONDS = 6
+"""Our own transactions hold locks for moments; longer waits are for somebody else's."""
 VACUUM_TIMEOUT = 3_600
 CLOSE_TIMEOUT = 3
 _SHORTLY = Statement(
@@ -31,7 +34,8 @@ _SHORTLY = Statement(
 class PostgresqlTx:
     engine = "postgresql"
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, vault: Vault) -> None:
+        self.vault = vault
         self._connection = connection
 
     async def all(self, statement: Statement, params: Params = NOTHING) -> Sequence[Row]:
@@ -70,24 +74,29 @@ class PostgresqlTx:
         return await self._connection.fetchmany(compiled.sql, [compiled.arguments(row) for row in rows])
 
 
+_ANALYZED_ROWS = "SELECT min(reltuples) FROM pg_class WHERE oid IN ('entries'::regclass, 'unread'::regclass)"
+"""As ANALYZE last saw them; -1 before the first time."""
+
+
 class PostgresqlDatabase:
     engine = "postgresql"
 
-    def __init__(self, pool: Any, pulse: Pulse) -> None:
+    def __init__(self, pool: Any, pulse: Pulse, vault: Vault) -> None:
         self._pool = pool
+        self._vault = vault
         self._pulse = pulse
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[PostgresqlTx]:
         with explained():
             async with self._connection() as connection:
-                yield PostgresqlTx(connection)
+                yield PostgresqlTx(connection, self._vault)
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[PostgresqlTx]:
         with explained():
             async with self._connection() as connection, connection.transaction():
-                yield PostgresqlTx(connection)
+                yield PostgresqlTx(connection, self._vault)
 
     async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Without waiting for the disk either: lost with the machine's power, it is as if not yet done.
@@ -104,8 +113,13 @@ class PostgresqlDatabase:
     async def _connection(self) -> AsyncGenerator[Any]:
         if self._pulse.silent:
             raise Unavailable("PostgreSQL has fallen silent. Try again in a moment.")
-        async with self._pulse.patience():
-            connection = await self._pool.acquire()
+        try:
+            async with self._pulse.patience():
+                connection = await self._pool.acquire()
+        except TimeoutError:
+            if self._pulse.locked:
+                raise Unavailable(LOCKED) from None
+            raise
         self._pulse.in_use[connection] = time.monotonic()
         try:
             yield connection
@@ -120,6 +134,16 @@ class PostgresqlDatabase:
             async with self._pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
                 await connection.execute("VACUUM (ANALYZE)", timeout=VACUUM_TIMEOUT)
 
+    async def analyze_after(self, new_rows: int) -> bool:
+        """Autoanalyze would come up to a minute later; until then marking 5,000 entries takes seconds."""
+        with explained():
+            async with self._pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+                known = await connection.fetchval(_ANALYZED_ROWS)
+                if new_rows * 2 < known:
+                    return False
+                await connection.execute("ANALYZE", timeout=VACUUM_TIMEOUT)
+        return True
+
     def pool_use(self) -> PoolUse:
         return PoolUse(len(self._pulse.in_use), self._pool.get_max_size())
 
@@ -132,8 +156,10 @@ class PostgresqlDatabase:
             self._pool.terminate()
 
 
-async def open_postgresql(url: str, *, pool_size: int, must_answer: bool = True) -> PostgresqlDatabase:
-    settings = {"application_name": "reedbed", "jit": "off", "lock_timeout": "15s"}
+async def open_postgresql(
+    url: str, *, pool_size: int, must_answer: bool = True, vault: Vault | None = None
+) -> PostgresqlDatabase:
+    settings = {"application_name": "reedbed", "jit": "off", "lock_timeout": f"{LOCK_SECONDS}s"}
 
     async def connect() -> Any:
         return await asyncpg.connect(url, timeout=CONNECT_TIMEOUT, server_settings=settings)
@@ -150,7 +176,7 @@ async def open_postgresql(url: str, *, pool_size: int, must_answer: bool = True)
         )
         if must_answer:
             await pool.fetchval("SELECT 1")
-    return PostgresqlDatabase(pool, Pulse(connect))
+    return PostgresqlDatabase(pool, Pulse(connect), vault or Vault())
 
 
 async def _keep_as_it_is(connection: Any) -> None:

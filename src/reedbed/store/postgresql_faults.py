@@ -10,12 +10,13 @@ from reedbed.domain.errors import Unavailable
 
 asyncpg: Any = untyped_asyncpg
 
+LOCKED = "Another session keeps a table of the database locked. Try again in a moment."
+
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting, cancelled
     asyncpg.PostgresSystemError,  # input and output errors on its side
-    asyncpg.LockNotAvailableError,
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.ReadOnlySQLTransactionError,
@@ -32,6 +33,8 @@ def explained() -> Generator[None]:
         yield
     except asyncpg.DiskFullError as error:
         raise Unavailable("The disk of PostgreSQL is full. Nothing that was saved is lost.") from error
+    except asyncpg.LockNotAvailableError as error:
+        raise Unavailable(LOCKED) from error
     except _LOST as error:
         raise Unavailable("PostgreSQL does not answer. Try again in a moment.") from error
     except asyncpg.InterfaceError as error:

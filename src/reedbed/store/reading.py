@@ -14,13 +14,14 @@ from sqlalchemy import (
     bindparam,
     delete,
     or_,
+    tuple_,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.store.alive import alive, follows, lock_user_entries
+from reedbed.store.alive import alive, follows, lock_user_entries, shows
 from reedbed.store.database import Tx
-from reedbed.store.dialect import among, in_order, larger, unindexed
+from reedbed.store.dialect import among, in_order, larger, of_user, unindexed
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
@@ -83,7 +84,11 @@ def _count_down(given: str) -> ClauseElement:
 
 
 def _delete(given: str) -> ClauseElement:
-    return delete(unread).where(unread.c.user_id == _USER, _given(given, unread.c.entry_id))
+    if given == "ids":
+        return delete(unread).where(of_user(unread, "user_id", "ids"))
+    # The user as part of the pair, for the reason given at `of_user`.
+    rows = select(_USER, undo_rows.c.entry_id).where(undo_rows.c.undo_id == bindparam("step_id"))
+    return delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(rows))
 
 
 def _count_up(given: str) -> ClauseElement:
@@ -134,7 +139,7 @@ def _followed(given: str, mine: FromClause) -> list[ColumnElement[bool]]:
         _given(given, entries.c.id),
         mine.c.user_id == _USER,
         mine.c.unsubscribed_at.is_(None),
-        entries.c.id > mine.c.since_id,
+        shows(mine, entries),
     ]
 
 

@@ -5,7 +5,7 @@ They are forgotten once the feed's document has not listed them for a while.
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, update
+from sqlalchemy import bindparam, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
@@ -40,16 +40,6 @@ _LISTED = Statement(
     .values(missed_at=None)
 )
 _FORGET_KEYS = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
-_MOVE_KEYS = Statement(
-    insert(removed_keys)
-    .from_select(
-        ["feed_id", "key"],
-        select(bindparam("new", type_=BigInteger), removed_keys.c.key).where(
-            removed_keys.c.feed_id == bindparam("old")
-        ),
-    )
-    .on_conflict_do_nothing()
-)
 
 
 async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
@@ -65,11 +55,6 @@ async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], no
 
 async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
     return await tx.run(_FORGET_KEYS, {"before": before, "most": most})
-
-
-async def move(tx: Tx, old: int, new: int) -> None:
-    """One feed becomes part of another, and so does what it no longer tells as new."""
-    await tx.run(_MOVE_KEYS, {"old": old, "new": new})
 
 
 async def remember(tx: Tx, keys: Sequence[tuple[int, int]]) -> None:

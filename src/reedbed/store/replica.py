@@ -48,6 +48,9 @@ class ReplicatedDatabase:
     async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return await self._primary.write_at_once(work)
 
+    async def analyze_after(self, new_rows: int) -> bool:
+        return await self._primary.analyze_after(new_rows)
+
     async def vacuum(self) -> None:
         await self._primary.vacuum()
 

@@ -101,12 +101,13 @@ _AGED = Shapes(_aged)
 _BELOW = Shapes(_below)
 _CROWDED = Statement(
     select(entries.c.feed_id, func.count())
+    .where(entries.c.audience_id.is_(None))
     .group_by(entries.c.feed_id)
     .having(func.count() > bindparam("least", type_=BigInteger))
 )
 _SURPLUS_TOP = Statement(
     select(entries.c.id)
-    .where(entries.c.feed_id == bindparam("feed_id"))
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.id.desc())
     .offset(bindparam("kept", type_=BigInteger))
     .limit(1)
@@ -207,6 +208,7 @@ def _going(state: State) -> ClauseElement:
         entries.c.guid,
         entries.c.normalized_url,
         entries.c.change_hash,
+        entries.c.audience_id,
     )
     return select(*columns).where(among(entries.c.id, "ids"), *may_go(state))
 
@@ -239,7 +241,14 @@ async def remove(
     lost: Sequence[Row] = await tx.all(_LOST, {"ids": ids}) if state != "read" else ()
     await forget_entries(tx, ids)
     await removed.remember(
-        tx, [(feed_id, key) for _, feed_id, *named in going for key in removed_keys(*named)]
+        tx,
+        [
+            (feed_id, key)
+            for _, feed_id, *named, audience_id in going
+            # What the feed never published must not keep it from publishing the same key.
+            if audience_id is None
+            for key in removed_keys(*named)
+        ],
     )
     await search.forget(tx, [(id_, said) for id_, said in words if id_ in set(ids)])
     await tx.run(_DELETE, {"ids": ids})

@@ -2,6 +2,7 @@
 
 from sqlalchemy import bindparam, update
 
+from reedbed.store.alive import shows
 from reedbed.store.database import Tx
 from reedbed.store.entry_writes import EntryText
 from reedbed.store.sql import select
@@ -15,7 +16,7 @@ _BY_ADDRESS = Statement(
     .where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
-        entries.c.id > subscriptions.c.since_id,
+        shows(subscriptions, entries),
         entries.c.normalized_url == bindparam("address"),
     )
     .order_by(entries.c.id.desc())

@@ -23,19 +23,19 @@ from sqlalchemy import (
 
 from reedbed.domain.times import Instant
 from reedbed.store import reading, undo
-from reedbed.store.alive import alive, follows, lock_user
+from reedbed.store.alive import alive, follows, lock_user, shows
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order, unindexed
 from reedbed.store.entry_columns import tag_id
 from reedbed.store.reading import rows_of_entries
 from reedbed.store.sql import select
 from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, undo_rows, unread
+from reedbed.store.tables import entries, entry_tags, later, muted, starred, subscriptions, undo_rows, unread
 
 MOST_UNREAD_AT_ONCE = 20_000
 """Marking unread writes a row for each entry; so many at most, the newest of them."""
 
-_MARKS: dict[str, FromClause] = {"starred": starred, "later": later}
+_MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _entries_to_unread(shape: _Shape) -> Any:
         .where(
             subscriptions.c.user_id == _USER,
             subscriptions.c.unsubscribed_at.is_(None),
-            entries.c.id > subscriptions.c.since_id,
+            shows(subscriptions, entries),
             or_(unread.c.entry_id.is_(None), ~alive(unread, subscriptions)),
             *small,
             *_chosen(shape, entries.c.id, entries.c.feed_id, entries.c.sort_at),

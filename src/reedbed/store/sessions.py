@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy import BigInteger, bindparam, delete, insert, update
 
 from reedbed.domain.accounts import Caller, Session
-from reedbed.domain.times import Instant
+from reedbed.domain.times import DAY, Instant
 from reedbed.store.database import Tx
 from reedbed.store.sql import select
 from reedbed.store.statements import Statement
@@ -13,7 +13,14 @@ from reedbed.store.tables import sessions, users
 from reedbed.store.users import USER_COLUMNS, user_of
 
 _mine = sessions.c.user_id == bindparam("user_id")
-_alive = (sessions.c.expires_at > bindparam("now"), sessions.c.last_active_at > bindparam("idle_since"))
+_now = bindparam("now", type_=BigInteger())
+# One that was made by a clock far ahead would live until that moment has come.
+_made_ahead = sessions.c.created_at > _now + DAY
+_alive = (
+    sessions.c.expires_at > bindparam("now"),
+    sessions.c.last_active_at > bindparam("idle_since"),
+    ~_made_ahead,
+)
 
 _INSERT = Statement(
     insert(sessions).returning(sessions.c.id),
@@ -41,6 +48,9 @@ _LIST = Statement(
     .where(_mine, *_alive)
     .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
     .limit(bindparam("limit"))
+)
+_MADE_AHEAD = Statement(
+    select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _made_ahead)
 )
 _OPENED_AT = Statement(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")))
 _TOUCH = Statement(
@@ -99,6 +109,11 @@ async def is_open(tx: Tx, session_id: int, *, now: Instant, idle_since: Instant)
 
 async def opened_at(tx: Tx, session_id: int) -> Instant | None:
     return await tx.value(_OPENED_AT, {"session_id": session_id})
+
+
+async def was_made_ahead(tx: Tx, token_hash: str, now: Instant) -> bool:
+    """Whether this session was opened while the clock was more than a day ahead of now."""
+    return await tx.value(_MADE_AHEAD, {"token_hash": token_hash, "now": now}) is not None
 
 
 async def touch(tx: Tx, session_id: int, now: Instant) -> None:

@@ -23,6 +23,7 @@ _COLUMNS = (
     share_targets.c.used_at,
     share_targets.c.problem,
 )
+_SECRETS = "share_targets.secrets"  # what the vault calls them
 _mine = share_targets.c.user_id == bindparam("owner")
 _this = (_mine, share_targets.c.id == bindparam("target"))
 
@@ -40,7 +41,7 @@ _NOTE_BAD = Statement(update(share_targets).where(*_this).values(problem=bindpar
 
 
 async def of_user(tx: Tx, user_id: int) -> list[ShareTarget]:
-    return [_target(row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return [_target(tx, row) for row in await tx.all(_LIST, {"owner": user_id})]
 
 
 async def names(tx: Tx, user_id: int) -> list[tuple[int, str]]:
@@ -50,7 +51,7 @@ async def names(tx: Tx, user_id: int) -> list[tuple[int, str]]:
 
 async def get(tx: Tx, user_id: int, target_id: int) -> ShareTarget | None:
     row = await tx.one(_GET, {"owner": user_id, "target": target_id})
-    return _target(row) if row else None
+    return _target(tx, row) if row else None
 
 
 async def count(tx: Tx, user_id: int) -> int:
@@ -67,12 +68,12 @@ async def add(
             "kind": kind,
             "name": name,
             "url": url,
-            "secrets": orjson.dumps(secrets).decode(),
+            "secrets": tx.vault.encrypt(_SECRETS, orjson.dumps(secrets).decode()),
             "created_at": now,
         },
     )
     assert row is not None
-    return _target(row)
+    return _target(tx, row)
 
 
 async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
@@ -87,8 +88,7 @@ async def note_problem(tx: Tx, target: ShareTarget, why: str) -> None:
     await tx.run(_NOTE_BAD, {"owner": target.user_id, "target": target.id, "why": why})
 
 
-def _target(row: Row) -> ShareTarget:
+def _target(tx: Tx, row: Row) -> ShareTarget:
     id_, user_id, kind, name, url, secrets, created_at, used_at, problem = row
-    return ShareTarget(
-        id_, user_id, Kind(kind), name, url, orjson.loads(secrets), created_at, used_at, problem
-    )
+    known = orjson.loads(tx.vault.decrypt(_SECRETS, secrets) or "{}")
+    return ShareTarget(id_, user_id, Kind(kind), name, url, known, created_at, used_at, problem)

@@ -25,6 +25,10 @@ _shelf = (
         feeds.c.language,
         feed_fetch_state.c.stop_reason,
         subscriptions.c.full_text,
+        feed_fetch_state.c.status,
+        feed_fetch_state.c.last_error,
+        feed_fetch_state.c.last_http_status,
+        subscriptions.c.paused,
     )
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)

@@ -6,6 +6,7 @@ IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail w
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -19,11 +20,13 @@ from reedbed.domain.errors import Unavailable
 from reedbed.store.database import NOTHING, PoolUse, Row, Tx, note_statement
 from reedbed.store.statements import SQLITE, Params, Statement
 from reedbed.store.vacuum import vacuum_sqlite
+from reedbed.store.vault import Vault
 
 T = TypeVar("T")
 
 READERS = 4
 BUSY_TIMEOUT_MS = 5_000
+LOCKED = "The database is busy with another program. Try again in a moment."
 
 BROUGHT_OVER_AFTER = 4_000
 """Rows changed since the log was last brought over into the file; nobody counts its pages."""
@@ -115,7 +118,8 @@ def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
 class SqliteTx:
     engine = "sqlite"
 
-    def __init__(self, thread: ConnectionThread, begin: str) -> None:
+    def __init__(self, thread: ConnectionThread, begin: str, vault: Vault) -> None:
+        self.vault = vault
         self._thread = thread
         self._begin = begin
         self._begun = False
@@ -131,14 +135,11 @@ class SqliteTx:
         return None if row is None else row[0]
 
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
-        return await self._do(statement, params, lambda cursor: cursor.rowcount)
+        return await self._do(statement, params, _touched)
 
     async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        if not rows:
-            return
-        compiled = statement.on(SQLITE)
-        arguments = [compiled.arguments(row) for row in rows]
-        await self._job(lambda connection: connection.executemany(compiled.sql, arguments))
+        # Not `executemany`: since Python 3.12 it fails with SQLITE_MISUSE on a statement that returns rows.
+        await self.each(statement, rows)
 
     async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
         if not rows:
@@ -147,7 +148,8 @@ class SqliteTx:
         arguments = [compiled.arguments(row) for row in rows]
 
         def job(connection: sqlite3.Connection) -> list[Row]:
-            return [row for given in arguments for row in connection.execute(compiled.sql, given)]
+            cursor = connection.cursor()
+            return [row for given in arguments for row in cursor.execute(compiled.sql, given)]
 
         return await self._job(job)
 
@@ -192,11 +194,13 @@ class _TxAtOnce(SqliteTx):
 class SqliteDatabase:
     engine = "sqlite"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, vault: Vault) -> None:
         self.path = path
+        self._vault = vault
         self._writer = ConnectionThread(path, "sqlite-writer")
         self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {LONGEST_LOG}")
         self._writing = asyncio.Lock()
+        self._locked_at = 0.0
         self._checkpoints = ConnectionThread(path, "sqlite-checkpoints")
         self._brought_over = 0
         self._bringing: asyncio.Task[None] | None = None
@@ -208,7 +212,7 @@ class SqliteDatabase:
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[SqliteTx]:
         reader = await self._idle.get()
-        tx = SqliteTx(reader, "BEGIN")
+        tx = SqliteTx(reader, "BEGIN", self._vault)
         try:
             yield tx
         finally:
@@ -217,8 +221,8 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[SqliteTx]:
-        async with self._writing:
-            tx = SqliteTx(self._writer, "BEGIN IMMEDIATE")
+        async with self._turn_to_write():
+            tx = SqliteTx(self._writer, "BEGIN IMMEDIATE", self._vault)
             try:
                 yield tx
                 await tx.commit()
@@ -229,10 +233,24 @@ class SqliteDatabase:
 
     async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Between two statements the writer is not kept by a loop that is busy with something else."""
-        async with self._writing:
-            done = await self._writer.do(lambda _: _to_its_end(_whole(work, self._writer)))
+        async with self._turn_to_write():
+            done = await self._writer.do(lambda _: _to_its_end(_whole(work, self._writer, self._vault)))
             self._bring_over_soon()
             return done
+
+    @asynccontextmanager
+    async def _turn_to_write(self) -> AsyncGenerator[None]:
+        """Whoever waits behind a write that found the file locked does not wait for the lock once more."""
+        asked = time.monotonic()
+        async with self._writing:
+            if self._locked_at > asked + BUSY_TIMEOUT_MS / 1000 / 2:
+                raise Unavailable(LOCKED)
+            try:
+                yield
+            except Unavailable as error:
+                if error.message == LOCKED:
+                    self._locked_at = time.monotonic()
+                raise
 
     def _bring_over_soon(self) -> None:
         """Have the log brought over into the file when there is enough of it, while others read and write.
@@ -257,6 +275,10 @@ class SqliteDatabase:
         async with self._writing:
             await asyncio.to_thread(vacuum_sqlite, Path(self.path))
 
+    async def analyze_after(self, new_rows: int) -> bool:
+        """Plans on SQLite do not depend on statistics: there are none, and tests hold the plans to that."""
+        return False
+
     def pool_use(self) -> PoolUse:
         reading = len(self._readers) - self._idle.qsize()
         return PoolUse(reading + self._writing.locked(), len(self._readers) + 1)
@@ -268,9 +290,9 @@ class SqliteDatabase:
             await asyncio.to_thread(thread.close)
 
 
-def open_sqlite(path: str) -> SqliteDatabase:
+def open_sqlite(path: str, *, vault: Vault) -> SqliteDatabase:
     try:
-        return SqliteDatabase(path)
+        return SqliteDatabase(path, vault)
     except sqlite3.Error as error:
         raise Unavailable(f"The database file {path} cannot be opened: {error}.") from error
 
@@ -281,8 +303,14 @@ def _first(cursor: sqlite3.Cursor) -> Row | None:
     return rows[0] if rows else None
 
 
-async def _whole(work: Callable[[Tx], Awaitable[T]], writer: ConnectionThread) -> T:
-    tx = _TxAtOnce(writer, "BEGIN IMMEDIATE")
+def _touched(cursor: sqlite3.Cursor) -> int:
+    # With RETURNING, the count is 0 until all rows are fetched.
+    cursor.fetchall()
+    return cursor.rowcount
+
+
+async def _whole(work: Callable[[Tx], Awaitable[T]], writer: ConnectionThread, vault: Vault) -> T:
+    tx = _TxAtOnce(writer, "BEGIN IMMEDIATE", vault)
     try:
         done = await work(tx)
         await tx.commit()
@@ -333,7 +361,7 @@ def _explain(error: sqlite3.OperationalError) -> str | None:
     if "full" in text:
         return "The disk is full. Free some space; nothing that was saved is lost."
     if "locked" in text or "busy" in text:
-        return "The database is busy with another program. Try again in a moment."
+        return LOCKED
     if "I/O" in text or "readonly" in text or "unable to open" in text:
         return f"The database file cannot be used just now ({text}). Check the disk and its permissions."
     return None

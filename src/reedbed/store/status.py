@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam
 
+from reedbed.store.alive import shows
 from reedbed.store.database import Tx
 from reedbed.store.dialect import database_in_use, database_size
 from reedbed.store.sql import func, select
@@ -17,7 +18,7 @@ _COUNTS = Statement(
         select(func.count())
         .select_from(subscriptions)
         .join(entries, entries.c.feed_id == subscriptions.c.feed_id)
-        .where(*_mine, entries.c.id > subscriptions.c.since_id)
+        .where(*_mine, shows(subscriptions, entries))
         .scalar_subquery(),
         select(func.coalesce(func.sum(subscriptions.c.unread), 0)).where(*_mine).scalar_subquery(),
     )

@@ -18,11 +18,20 @@ from reedbed.domain.times import DAY, Instant
 from reedbed.store.alive import alive
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
-from reedbed.store.entry_columns import LISTED, entry_row, followed, tags_of, with_states
+from reedbed.store.entry_columns import LISTED, entry_row, followed, has_mark, tags_of, with_states
 from reedbed.store.keyset import HIGHEST
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
-from reedbed.store.tables import entries, feeds, stories, story_entries, story_splits, subscriptions, unread
+from reedbed.store.tables import (
+    entries,
+    feeds,
+    muted,
+    stories,
+    story_entries,
+    story_splits,
+    subscriptions,
+    unread,
+)
 
 MOST_NAMED = 12
 """Sources a line of the list knows by name."""
@@ -39,6 +48,7 @@ def _sees(entry_id: ColumnElement[int], feed_id: ColumnElement[int]) -> ColumnEl
         subscriptions.c.feed_id == feed_id,
         subscriptions.c.unsubscribed_at.is_(None),
         entry_id > subscriptions.c.since_id,
+        ~has_mark(muted, entry_id),
     )
 
 

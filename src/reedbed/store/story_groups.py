@@ -26,7 +26,7 @@ _NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
 _NEW = Statement(
     select(*_HEADLINE)
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
-    .where(entries.c.id > _after)
+    .where(entries.c.id > _after, entries.c.audience_id.is_(None))
     .order_by(entries.c.id)
     .limit(_most)
 )
@@ -34,7 +34,11 @@ _PLACED = Statement(
     select(*_HEADLINE, func.coalesce(story_entries.c.story_id, entries.c.id))
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
     .outerjoin(story_entries, story_entries.c.entry_id == entries.c.id)
-    .where(entries.c.id > _after, entries.c.id <= bindparam("up_to", type_=BigInteger))
+    .where(
+        entries.c.id > _after,
+        entries.c.id <= bindparam("up_to", type_=BigInteger),
+        entries.c.audience_id.is_(None),
+    )
     .order_by(entries.c.id)
     .limit(_most)
 )
@@ -44,14 +48,14 @@ _BEGIN = Statement(
         index_elements=["id"], set_={"newest_at": larger(stories.c.newest_at, _begin.excluded.newest_at)}
     )
 )
-# From the entries: one that retention has taken since is left out.
+# From the entries: one that retention has taken since, or that not everybody may see, is left out.
 _PUT = Statement(
     insert(story_entries)
     .from_select(
         ["entry_id", "story_id", "feed_id", "sort_at"],
         select(
             entries.c.id, bindparam("story_id", type_=BigInteger), entries.c.feed_id, entries.c.sort_at
-        ).where(entries.c.id == bindparam("id", type_=BigInteger)),
+        ).where(entries.c.id == bindparam("id", type_=BigInteger), entries.c.audience_id.is_(None)),
     )
     .on_conflict_do_nothing()
 )

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import BindParameter, ClauseElement, ColumnElement, bindparam, insert, null, or_, update
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ClauseElement,
+    ColumnElement,
+    bindparam,
+    insert,
+    null,
+    or_,
+    update,
+)
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.retention import Wish
@@ -43,6 +53,8 @@ _FEED = (
     feeds.c.kind,
     feeds.c.enabled,
     feeds.c.owner_id,
+    feeds.c.username,
+    feeds.c.password.is_not(None),
 )
 _STATE = tuple(feed_fetch_state.c[field.name] for field in fields(FetchState))
 _shown_title = func.lower(func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url))
@@ -98,7 +110,19 @@ def _how_many(status: str, folder: bool, search: bool) -> ClauseElement:
     )
 
 
+def _by_status(folder: bool, search: bool) -> ClauseElement:
+    return (
+        select(feed_fetch_state.c.status, func.count())
+        .select_from(subscriptions)
+        .join(feeds, feeds.c.id == subscriptions.c.feed_id)
+        .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
+        .where(_mine, _active, *_filters("all", folder=folder, search=search))
+        .group_by(feed_fetch_state.c.status)
+    )
+
+
 _PAGE = Shapes(_page)
+_BY_STATUS = Shapes(_by_status)
 _HOW_MANY = Shapes(_how_many)
 _EVERY = Statement(_all.order_by(_shown_title, subscriptions.c.id))
 _GET = Statement(_all.where(subscriptions.c.id == bindparam("id")))
@@ -140,6 +164,20 @@ _CHANGE = Statement(
         local_only=bindparam("local_only"),
     )
 )
+_PUT_INTO_FOLDER = Statement(
+    update(subscriptions)
+    .where(
+        _mine,
+        subscriptions.c.id == bindparam("subscription"),
+        subscriptions.c.folder_id.is_distinct_from(bindparam("into", type_=BigInteger)),
+    )
+    .values(folder_id=bindparam("into", type_=BigInteger))
+)
+_PUT_WHERE_NONE = Statement(
+    update(subscriptions)
+    .where(_mine, subscriptions.c.feed_id == bindparam("of_feed"), subscriptions.c.folder_id.is_(None))
+    .values(folder_id=bindparam("into", type_=BigInteger))
+)
 _LEAVE = Statement(
     update(subscriptions)
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
@@ -173,6 +211,12 @@ async def page(
 
 async def how_many(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> int:
     return await tx.value(_HOW_MANY(*_shape(wanted)), _params(user_id, wanted))
+
+
+async def count_by_status(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> dict[str, int]:
+    """How many of the feeds that a search or a folder leaves have each status, whichever is asked for."""
+    _, folder, search = _shape(wanted)
+    return {row[0]: row[1] for row in await tx.all(_BY_STATUS(folder, search), _params(user_id, wanted))}
 
 
 async def count(tx: Tx, user_id: int) -> int:
@@ -259,6 +303,18 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
     )
 
 
+async def put_into_folder(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
+    """False if it is there already."""
+    params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
+    return await tx.run(_PUT_INTO_FOLDER, params) > 0
+
+
+async def put_where_none(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bool:
+    """Put a feed into a folder unless the user has put it into one; False if nothing changed."""
+    params = {"user_id": user_id, "of_feed": feed_id, "into": folder_id}
+    return await tx.run(_PUT_WHERE_NONE, params) > 0
+
+
 async def leave(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
     await tx.run(_LEAVE, {"user_id": user_id, "subscription": subscription_id, "now": now})
 
@@ -293,9 +349,10 @@ def _params(user_id: int, wanted: SubscriptionFilter) -> dict[str, Any]:
 
 def _subscription(row: Row) -> Subscription:
     values: list[Any] = list(row)
-    own, keep, ai, about, state = values[:11], values[11:14], values[14:16], values[16:26], tuple(values[26:])
+    own, keep, ai, about, state = values[:11], values[11:14], values[14:16], values[16:28], tuple(values[28:])
     own[5], own[8] = bool(own[5]), bool(own[8])
-    about[8:] = [bool(about[8]), about[9] is not None]
+    private = about[9] is not None
+    about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
     return Subscription(
         *own,
         keep=Wish(*keep),

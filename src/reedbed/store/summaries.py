@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete
+from sqlalchemy import ColumnElement, Text, and_, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.budget import Usage
@@ -105,6 +105,25 @@ _ATTACH = Statement(
 )
 
 
+# Of the same text: what the entry said before is no business of another variant.
+_also = insert(entry_summaries).from_select(
+    list(_NAMES),
+    select(
+        entry_summaries.c.entry_id,
+        bindparam("variant", type_=Text()),
+        bindparam("also", type_=Text()),
+        entry_summaries.c.version,
+        entry_summaries.c.of_full,
+    ).where(entry_summaries.c.key == bindparam("key")),
+)
+_ATTACH_ALSO = Statement(
+    _also.on_conflict_do_update(
+        index_elements=["entry_id", "variant"],
+        set_={name: _also.excluded[name] for name in ("key", "version", "of_full")},
+    )
+)
+
+
 def _of_entries(*columns: ColumnElement[Any]) -> Statement:
     """Summaries of these entries as they are now, not of what they said before."""
     current = and_(entries.c.id == entry_summaries.c.entry_id, entries.c.version == entry_summaries.c.version)
@@ -200,6 +219,11 @@ async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: 
         "of_full": of_full,
     }
     await tx.run(_ATTACH, params)
+
+
+async def attach_also(tx: Tx, key: str, variant: Variant, also: str) -> None:
+    """Attach the key `also`, of another variant of the same text, to all entries that have `key`."""
+    await tx.run(_ATTACH_ALSO, {"key": key, "variant": variant.name, "also": also})
 
 
 async def one_lines(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, str]:

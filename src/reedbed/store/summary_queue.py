@@ -12,7 +12,7 @@ from reedbed.store.database import Tx
 from reedbed.store.dialect import among, chosen_once, larger
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Statement
-from reedbed.store.tables import summary_queue
+from reedbed.store.tables import summaries, summary_failures, summary_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,20 @@ _next = (
 )
 # A lease that ran out is an attempt whose worker died.
 _died = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
+_CLAIMED = (
+    summary_queue.c.id,
+    summary_queue.c.key,
+    summary_queue.c.content_hash,
+    summary_queue.c.variant,
+    summary_queue.c.model,
+    summary_queue.c.language,
+    summary_queue.c.user_id,
+    summary_queue.c.priority,
+    summary_queue.c.attempts,
+    summary_queue.c.empties,
+    summary_queue.c.created_at,
+    summary_queue.c.locked_at,
+)
 _CLAIM = Statement(
     update(summary_queue)
     .where(summary_queue.c.id.in_(chosen_once(_next)))
@@ -89,20 +103,7 @@ _CLAIM = Statement(
         attempts=summary_queue.c.attempts + _died,
         cooldown_until=null(),
     )
-    .returning(
-        summary_queue.c.id,
-        summary_queue.c.key,
-        summary_queue.c.content_hash,
-        summary_queue.c.variant,
-        summary_queue.c.model,
-        summary_queue.c.language,
-        summary_queue.c.user_id,
-        summary_queue.c.priority,
-        summary_queue.c.attempts,
-        summary_queue.c.empties,
-        summary_queue.c.created_at,
-        summary_queue.c.locked_at,
-    )
+    .returning(*_CLAIMED)
 )
 _mine = (
     summary_queue.c.id == bindparam("row_id"),
@@ -129,6 +130,22 @@ _PUT_OFF = Statement(
     .values(
         locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why")
     )
+)
+_extract = Variant()
+_twin = summary_queue.alias("twin")
+_extract_key = summary_queue.c.content_hash + literal(f":{_extract.name}")
+_WITHOUT_EXTRACT = Statement(
+    select(*_CLAIMED)
+    .where(
+        summary_queue.c.model == bindparam("model"),
+        summary_queue.c.variant.startswith(f"{_extract.kind}:"),
+        *(
+            ~select(table.c.key).where(table.c.key == _extract_key).correlate(summary_queue).exists()
+            for table in (summaries, summary_failures, _twin)
+        ),
+    )
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(bindparam("most"))
 )
 _DROP = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
 _DROP_OTHERS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
@@ -197,6 +214,11 @@ async def add(
             "created_at": now,
         },
     )
+
+
+async def without_extract(tx: Tx, model: str, *, most: int) -> list[Queued]:
+    """Summaries that wait for this model and have no extract, not even a queued or a failed one."""
+    return [Queued(*row) for row in await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})]
 
 
 async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:

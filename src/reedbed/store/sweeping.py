@@ -1,15 +1,19 @@
-"""What has outlived its use: expired sessions."""
+"""What has outlived its use: expired sessions, and those that a wrong clock made."""
 
-from sqlalchemy import bindparam, delete, or_
+from sqlalchemy import BigInteger, bindparam, delete, or_
 
-from reedbed.domain.times import Instant
+from reedbed.domain.times import DAY, Instant
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
 from reedbed.store.tables import sessions
 
 _SESSIONS = Statement(
     delete(sessions).where(
-        or_(sessions.c.expires_at <= bindparam("now"), sessions.c.last_active_at <= bindparam("idle_since"))
+        or_(
+            sessions.c.expires_at <= bindparam("now"),
+            sessions.c.last_active_at <= bindparam("idle_since"),
+            sessions.c.created_at > bindparam("now", type_=BigInteger()) + DAY,
+        )
     )
 )
 

@@ -140,12 +140,14 @@ _OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(
 _ENTRY_ID = unindexed(entries.c.id)
 _FIFTY_FIRST = (
     select(entries.c.id)
-    .where(entries.c.feed_id == bindparam("feed_id"))
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(_ENTRY_ID.desc())
     .offset(NEWEST_FOR_LATECOMERS)
     .limit(1)
 )
-_NEWEST = select(func.max(_ENTRY_ID)).where(entries.c.feed_id == bindparam("feed_id"))
+_NEWEST = select(func.max(_ENTRY_ID)).where(
+    entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None)
+)
 _FLOOR = Statement(
     select(
         func.coalesce(_OLDEST_LISTED.scalar_subquery(), 0).label("oldest_listed"),
@@ -159,7 +161,9 @@ _OPEN = Statement(
     .from_select(
         _ROW,
         select(_USER_ID, entries.c.sort_at, entries.c.id, entries.c.feed_id, literal(False)).where(
-            entries.c.feed_id == bindparam("feed_id"), entries.c.id > bindparam("floor")
+            entries.c.feed_id == bindparam("feed_id"),
+            entries.c.audience_id.is_(None),
+            entries.c.id > bindparam("floor"),
         ),
     )
     .on_conflict_do_nothing()
@@ -189,6 +193,11 @@ async def open_for(tx: Tx, user_id: int, feed_id: int) -> None:
     await tx.run(_BEGIN, {**whose, "floor": floor, "newest": newest})
     await tx.run(_OPEN, {**whose, "floor": floor})
     await tx.run(_RECOUNT, whose)
+
+
+async def floor_for_latecomers(tx: Tx, feed_id: int) -> int:
+    floor, _ = await _floor(tx, feed_id)
+    return floor
 
 
 async def _floor(tx: Tx, feed_id: int) -> tuple[int, int]:
@@ -264,6 +273,7 @@ _MISSED = Statement(
             subscriptions.c.user_id == bindparam("user_id"),
             subscriptions.c.feed_id == bindparam("feed_id"),
             entries.c.feed_id == subscriptions.c.feed_id,
+            entries.c.audience_id.is_(None),
             entries.c.id > larger(subscriptions.c.newest_id, subscriptions.c.since_id),
             entries.c.id > bindparam("floor"),
         ),

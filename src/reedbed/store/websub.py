@@ -27,6 +27,8 @@ class WithHub:
 
 
 _NAMES = tuple(field.name for field in fields(HubSubscription))
+_SECRET_AT = _NAMES.index("secret")
+_SECRET = "websub_subscriptions.secret"  # noqa: S105  what the vault calls it
 _STANDING = tuple(field.name for field in fields(HubStanding))
 _one = subs.c.id == bindparam("id")
 _now = bindparam("now", type_=BigInteger())
@@ -189,7 +191,7 @@ async def add(tx: Tx, wish: WithHub, token: str, secret: str, now: Instant) -> N
             "topic_url": wish.topic_url,
             "place": place_of(wish.hub_url, wish.topic_url),
             "token": token,
-            "secret": secret,
+            "secret": tx.vault.encrypt(_SECRET, secret),
             "due_at": now,
             "created_at": now,
         },
@@ -207,12 +209,12 @@ async def leave(tx: Tx, ids: Sequence[int], now: Instant) -> list[int]:
 
 
 async def due(tx: Tx, now: Instant, *, limit: int) -> list[HubSubscription]:
-    return [_subscription(row) for row in await tx.all(_DUE, {"now": now, "limit": limit})]
+    return [_subscription(tx, row) for row in await tx.all(_DUE, {"now": now, "limit": limit})]
 
 
 async def by_token(tx: Tx, token: str) -> HubSubscription | None:
     row = await tx.one(_BY_TOKEN, {"token": token})
-    return None if row is None else _subscription(row)
+    return None if row is None else _subscription(tx, row)
 
 
 async def ask(tx: Tx, subscription_id: int, mode: Mode, now: Instant, patience: Millis) -> None:
@@ -273,6 +275,7 @@ async def hub_of(tx: Tx, feed_id: int) -> str | None:
     return await tx.value(_HUB_OF, {"feed": feed_id})
 
 
-def _subscription(row: Row) -> HubSubscription:
-    values: Sequence[Any] = tuple(row)
+def _subscription(tx: Tx, row: Row) -> HubSubscription:
+    values: list[Any] = list(row)
+    values[_SECRET_AT] = tx.vault.decrypt(_SECRET, values[_SECRET_AT]) or ""
     return HubSubscription(*values)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Request, Response
@@ -12,19 +13,28 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.subscriptions import SubscriptionFilter
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.limits import spend_refresh, spend_search
-from reedbed.services.feed_preview import FeedPreview, find_feeds, preview_found
+from reedbed.services.credentials import Address, typed_login, without_credentials
+from reedbed.services.feed_preview import (
+    FeedPreview,
+    find_feeds,
+    is_address,
+    preview_found,
+    several_addresses,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.store import folders, subscriptions
 from reedbed.web.feed_pages import folder_choices
+from reedbed.web.form_values import text_in
 from reedbed.web.moments import dated_moment, zone_of
-from reedbed.web.pages import is_htmx, page
+from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.samples import SAMPLES
+from reedbed.web.search_view import unknown_names
 from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
-from reedbed.web.views.frame import feed_mark
-from reedbed.web.views.managing import AddPage, FoundEntry, FoundFeed, Offered, OtherFeed, Sample
+from reedbed.web.views.frame import Toast, feed_mark
+from reedbed.web.views.managing import AddPage, FoundEntry, FoundFeed, Offered, OtherFeed, Sample, ShownLogin
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,6 +43,8 @@ MOST_HITS = 50
 MOST_NAMED = 5
 MOST_OTHERS = 5
 MOST_AT_ONCE = 50
+
+SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "lang", "after", "before"})
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -47,6 +59,9 @@ async def show_add(
     start: str = "",
 ) -> Response:
     asked = (url or _shared(text)).strip()[:LONGEST]
+    if (without := without_credentials(asked)) != asked:
+        # The address bar, the history and logs are no place for a password.
+        return see_other(request, _here(without))
     shown = await _look(request, runtime, caller, asked) if asked else AddPage()
     if is_htmx(request):
         return await page(request, "manage/add.html", shown, block="found")
@@ -55,39 +70,80 @@ async def show_add(
     return await app_page(request, runtime, caller, "manage/add.html", shown)
 
 
+@router.post("/add")
+async def look_at(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    """What is typed comes this way, because it may hold a password; the address bar shows it without."""
+    form = await request.form()
+    asked = (text_in(form, "url") or "").strip()[:LONGEST]
+    username, password = text_in(form, "username"), text_in(form, "password")
+    here = _here(without_credentials(asked))
+    if not is_htmx(request) and not username and here == _here(asked):
+        return see_other(request, here)
+    try:
+        shown = await _look(request, runtime, caller, asked, username, password) if asked else AddPage()
+    except Invalid as error:
+        shown = AddPage(without_credentials(asked), error.message)
+    if is_htmx(request):
+        return await page(request, "manage/add.html", shown, block="found", headers={"HX-Push-Url": here})
+    return await app_page(request, runtime, caller, "manage/add.html", shown)
+
+
+async def show_several(
+    request: Request, runtime: Runtime, caller: Caller, asked: str, toast: Toast
+) -> Response:
+    """After one of several was followed: the others with their passwords, which no address may hold."""
+    shown = await _look(request, runtime, caller, asked[:LONGEST])
+    return await app_page(request, runtime, caller, "manage/add.html", shown, toast=toast)
+
+
 async def show_refused(
     request: Request, runtime: Runtime, caller: Caller, asked: str, message: str, status: int
 ) -> Response:
     """After a feed could not be followed: what was asked for stays in the field."""
-    shown = AddPage(asked=asked, error=message)
+    shown = AddPage(asked=without_credentials(asked), error=message)
     return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
 
 
-async def _look(request: Request, runtime: Runtime, caller: Caller, asked: str) -> AddPage:
-    if several := several_addresses(asked):
-        return AddPage(asked, offered=await _several(runtime, caller.user_id, several))
+async def _look(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    asked: str,
+    username: str | None = None,
+    password: str | None = None,
+) -> AddPage:
+    shown_as = without_credentials(asked)
+    if several := several_addresses(asked)[:MOST_AT_ONCE]:
+        offered = await _several(runtime, caller.user_id, several)
+        return AddPage(shown_as, offered=replace(offered, asked=asked if shown_as != asked else ""))
     if _are_words(asked):
-        return await _search(runtime, caller, asked)
+        return await _search(runtime, caller, without_credentials(asked))
+    if not is_address(asked):
+        return AddPage(asked, translate("This is not the address of a page or feed."))
+    login = typed_login(asked, username, password)
     await spend_refresh(runtime, caller)
-    found = await find_feeds(runtime, asked)
+    found = await find_feeds(runtime, asked, username=login.username, password=login.password)
     if not found.candidates:
         return AddPage(
-            asked,
+            shown_as,
             retell(found.reason or "") or translate("No feed was found at this address."),
-            page_url="" if found.nowhere else asked,
-            silent_url=_with_scheme(asked) if found.unreachable else "",
+            page_url=shown_as,
+            silent_url=login.url if found.unreachable else "",
+            locked_url=login.url if found.locked else "",
+            login=_shown_login(login),
         )
     try:
-        preview = await preview_found(runtime, caller.user_id, found)
+        preview = await preview_found(runtime, caller.user_id, login, found)
     except Invalid as error:
-        return AddPage(asked, error.message, page_url=asked)
+        return AddPage(shown_as, error.message, page_url=shown_as)
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
     return AddPage(
-        asked,
-        page_url="" if _with_scheme(asked) in _either(preview.url) else asked,
-        found=_found(request, runtime, asked, preview, found),
+        shown_as,
+        page_url="" if login.url in _either(preview.url) else shown_as,
+        found=_found(request, runtime, preview, found),
         folders=folder_choices(rows, None),
+        login=_shown_login(login.at(preview.url)),
     )
 
 
@@ -101,7 +157,11 @@ async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
         )
     count = len(hits.rows)
     found = bool(count or hits.next)
-    error = "" if found or named else translate("This is no address, and no entry has these words.")
+    error = (
+        ""
+        if found or named
+        else unknown_names(hits) or translate("This is no address, and no entry has these words.")
+    )
     if hits.next and count < MOST_HITS:  # there may be others, or not
         said = translate("Search for these words")
     elif hits.next:
@@ -128,21 +188,23 @@ async def _samples(runtime: Runtime, user_id: int) -> Offered:
     return Offered(translate("A few to try"), lines, "/add?start=samples")
 
 
-async def _several(runtime: Runtime, user_id: int, addresses: Sequence[str]) -> Offered:
+async def _several(runtime: Runtime, user_id: int, typed: Sequence[str]) -> Offered:
     known = await _known(runtime, user_id)
-    lines = tuple(Sample(url, "", "", url in known) for url in addresses)
-    return Offered(translate("Several addresses"), lines, f"/add?url={quote(' '.join(addresses), safe='')}")
+    lines: list[Sample] = []
+    for text in typed:
+        login, shown = typed_login(text), without_credentials(text)
+        lines.append(Sample(shown, "", "", login.url in known, _shown_login(login)))
+    here = _here(" ".join(line.url for line in lines))
+    return Offered(translate("Several addresses"), tuple(lines), here)
 
 
 async def _known(runtime: Runtime, user_id: int) -> set[str]:
     async with runtime.db.read() as tx:
         followed = await subscriptions.every(tx, user_id)
-    return {address for one in followed for address in (one.url, one.feed.url)}
+    return {address for one in followed for address in (one.asked_url, one.feed.url)}
 
 
-def _found(
-    request: Request, runtime: Runtime, asked: str, preview: FeedPreview, found: Discovery
-) -> FoundFeed:
+def _found(request: Request, runtime: Runtime, preview: FeedPreview, found: Discovery) -> FoundFeed:
     now, zone = runtime.now(), zone_of(request)
     entries = tuple(
         FoundEntry(
@@ -181,18 +243,7 @@ def _facts(preview: FeedPreview) -> str:
 
 
 def _other(one: Candidate) -> OtherFeed:
-    return OtherFeed(f"/add?url={quote(one.url, safe='')}", one.title or one.url)
-
-
-def several_addresses(text: str) -> tuple[str, ...]:
-    """A list that was pasted: addresses and nothing else. One of them is no list."""
-    words = dict.fromkeys(word.strip(",;") for word in text.split())
-    are = len(words) > 1 and all(_ADDRESS.fullmatch(word) for word in words)
-    return tuple(words)[:MOST_AT_ONCE] if are else ()
-
-
-def _with_scheme(asked: str) -> str:
-    return asked if "://" in asked else f"https://{asked}"
+    return OtherFeed(_here(one.url), one.title or one.url)
 
 
 def _either(url: str) -> tuple[str, str]:
@@ -202,8 +253,20 @@ def _either(url: str) -> tuple[str, str]:
 
 
 def _are_words(text: str) -> bool:
-    """An address has no spaces, and a dot, a colon or an at-sign somewhere in it."""
-    return " " in text or not any(sign in text for sign in ".:@/")
+    """To look for: several, one that can be no address, or one that the search knows, as `feed:name`."""
+    if len(text.split()) > 1:
+        return True
+    if is_address(text):
+        return False
+    return not any(sign in text for sign in ".:@/") or text.partition(":")[0].lower() in SEARCHED_BY
+
+
+def _here(asked: str) -> str:
+    return f"/add?url={quote(asked, safe='')}" if asked else "/add"
+
+
+def _shown_login(address: Address) -> ShownLogin | None:
+    return ShownLogin(address.username, address.password or "") if address.username is not None else None
 
 
 def _shared(text: str) -> str:

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
-from reedbed.domain.full_articles import wants_whole
+from reedbed.domain.full_articles import shown_content
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.times import Instant
@@ -40,7 +40,7 @@ def build_article(
 ) -> Article:
     row = entry.row
     title = feed.title if feed else ""
-    whole = _shows_whole(entry, feed) if show_full is None else show_full
+    content = _content(entry, feed, show_full=show_full)
     return Article(
         id=row.id,
         title=row.title or translate("Without a title"),
@@ -48,7 +48,7 @@ def build_article(
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
         when=full_moment(row.sort_at, now, zone),
-        body=Markup(pictures.in_html(_body(entry, show_full=whole))),  # noqa: S704  sanitised when it was stored
+        body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
         original_url=row.url or entry.external_url or "",
@@ -62,9 +62,7 @@ def build_article(
         tags=row.states.tags,
         known_tags=known_tags,
         summary=summary,
-        full=FullText(shown=whole and entry.full_content is not None, failed=full_failed)
-        if row.url
-        else None,
+        full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
         enclosures=tuple(_enclosure(one) for one in entry.enclosures),
         versions=row.version - 1,
         changed=full_moment(row.changed_at, now, zone) if row.changed_at else None,
@@ -74,12 +72,11 @@ def build_article(
     )
 
 
-def _shows_whole(entry: Entry, feed: ShelfFeed | None) -> bool:
-    return feed is not None and wants_whole(feed.full_text, entry.row.summary)
-
-
-def _body(entry: Entry, *, show_full: bool) -> str:
-    return entry.full_content if show_full and entry.full_content else entry.content
+def _content(entry: Entry, feed: ShelfFeed | None, *, show_full: bool | None) -> str:
+    """`show_full` is what the reader has just asked for; None means by the feed's full-text mode."""
+    if show_full is None:
+        return shown_content(entry, feed.full_text if feed else "never")
+    return (show_full and entry.full_content) or entry.content
 
 
 def _minutes(words: int) -> str:

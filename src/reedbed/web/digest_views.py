@@ -30,6 +30,7 @@ def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
         error=retell(digest.error or ""),
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
+        fallback=digest.text.fallback,
         paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
         sources=tuple(
             source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)

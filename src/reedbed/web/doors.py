@@ -5,16 +5,18 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, ReedbedError, TooMany, Unauthorized
-from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf
+from reedbed.http.caller import CallerOf, MaybeCaller, RuntimeOf, refusal
 from reedbed.http.client_ip import client_ip
-from reedbed.http.cookies import clear_session_cookie, set_session_cookie
+from reedbed.http.cookies import DEVICE_COOKIE, clear_session_cookie, set_session_cookie
 from reedbed.http.csrf import check_form_token
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
 from reedbed.services.identities import goodbye_address
 from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import LOG_IN
 from reedbed.web.form_values import Text
 from reedbed.web.pages import own_address, page, see_other
+from reedbed.web.speech import translate
 from reedbed.web.views.doors import LeavingPage, LoginPage, Provider, SetupPage
 
 router = APIRouter(include_in_schema=False)
@@ -61,7 +63,14 @@ async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, 
         return see_other(request, next)
     if await needs_owner(runtime):
         return see_other(request, "/setup")
-    return await login_page(request, runtime, next=next, returning=next != "/")
+    notice = refusal(request)
+    return await login_page(
+        request,
+        runtime,
+        next=next,
+        notice="" if notice == LOG_IN else translate(notice),
+        returning=next != "/",
+    )
 
 
 @router.post("/login")
@@ -95,12 +104,14 @@ async def login_page(
     email: str = "",
     next: str = "/",
     error: ReedbedError | None = None,
+    notice: str = "",
     returning: bool = False,
 ) -> Response:
     shown = LoginPage(
         email,
         own_address(next),
         error.message if error else "",
+        notice,
         providers=ways_in(runtime, next=own_address(next)),
         can_register=runtime.accounts.registration == "open",
         returning=returning,
@@ -125,4 +136,8 @@ async def _leave(request: Request, elsewhere: str) -> Response:
 
 
 def _device(request: Request) -> dict[str, str | None]:
-    return {"user_agent": request.headers.get("user-agent"), "ip": client_ip(request)}
+    return {
+        "user_agent": request.headers.get("user-agent"),
+        "ip": client_ip(request),
+        "device": request.cookies.get(DEVICE_COOKIE),
+    }

@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 from starlette.routing import BaseRoute, Match
 
 from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
-from reedbed.http.caller import get_runtime, maybe_caller
+from reedbed.http.caller import get_runtime, maybe_caller, refusal
 from reedbed.http.errors import headers_of
 from reedbed.services.accounts import needs_owner
 from reedbed.web.languages import language_of
@@ -76,7 +76,7 @@ async def _to_the_door(request: Request) -> Response:
     A part of a page is only refused: the page says so, offers the way, and keeps what was typed.
     """
     if is_htmx(request):
-        return HTMLResponse(f'<p class="error">{translate("Log in first.")}</p>', 401)
+        return HTMLResponse(f'<p class="error">{translate(refusal(request))}</p>', 401)
     door = "/setup" if await needs_owner(get_runtime(request)) else _login_address(request)
     return Response(status_code=303, headers={"Location": door})
 

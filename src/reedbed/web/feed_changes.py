@@ -15,11 +15,13 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.texts import shown_line
-from reedbed.domain.urls import MAX_NAME, feed_address, feed_name
+from reedbed.domain.urls import MAX_NAME, feed_name
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
 from reedbed.http.ids import IdPath, path_id
 from reedbed.http.limits import RefreshLimit
+from reedbed.services.credentials import typed_login, without_credentials
+from reedbed.services.feed_preview import several_addresses
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions import (
     NO_SUCH,
@@ -31,11 +33,12 @@ from reedbed.services.subscriptions import (
     unsubscribe,
 )
 from reedbed.store import subscriptions
-from reedbed.web.add import several_addresses, show_refused
+from reedbed.web.add import show_refused, show_several
 from reedbed.web.feed_filters import Wanted
 from reedbed.web.feed_pages import read_edit, read_page
 from reedbed.web.form_values import Text, Ticked, flag_in, text_in
 from reedbed.web.keep_choices import chosen_number
+from reedbed.web.moments import coming_moment, zone_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
@@ -60,7 +63,7 @@ async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
     form = await request.form()
     name, url, next_ = text_in(form, "name"), text_in(form, "url") or "", text_in(form, "next") or "/feeds"
     made = _misspelt(name, url) or await _attempt(
-        subscribe(runtime, caller.user_id, Wish(url, _folder(form), name)),
+        subscribe(runtime, caller.user_id, _wish(form, name, url)),
         "Failed to add feed. Please try again.",
     )
     if isinstance(made, Subscription):
@@ -69,13 +72,15 @@ async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
         # Its own name is known here only after its first check; the page has just shown it.
         called = shown_line(text_in(form, "shown_as") or "")[:MAX_NAME] or made.title
         toast = Toast(translate("You follow %(name)s now.", name=called))
+        if several_addresses(asked := text_in(form, "asked") or ""):
+            return await show_several(request, runtime, caller, asked, toast)
         return see_other(request, _after_adding(next_, made), toast=toast)
     if is_htmx(request):
         return await _errors(request, made, "#feed-add-form-errors")
     if next_.startswith("/add"):
         return await show_refused(request, runtime, caller, url, _first(made.errors), made.status)
     shown = await read_page(request, runtime, caller.user_id, Wanted())
-    shown = replace(shown, add_name=name or "", add_url=url, add_errors=made.errors)
+    shown = replace(shown, add_name=name or "", add_url=without_credentials(url), add_errors=made.errors)
     return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=made.status)
 
 
@@ -143,15 +148,24 @@ async def refresh_feed(
     _: RefreshLimit,
     next: Text = "/feeds",
 ) -> Response:
-    asked = await refresh_subscription(runtime, caller.user_id, subscription_id)
+    refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
-    said = (
-        translate("Looking at it now.")
-        if asked
-        else translate("The site has asked to be left alone for a while, or the operator has turned it off.")
+    words = translate(refused.reason) if refused else translate("Looking at it now.")
+    if refused and refused.retry_at:
+        when = coming_moment(refused.retry_at, runtime.now(), zone_of(request))
+        words = f"{words} {translate('Next try at %(when)s.', when=when)}"
+    return see_other(request, next, toast=Toast(words))
+
+
+def _wish(form: FormData, name: str | None, url: str) -> Wish:
+    return Wish(
+        url,
+        _folder(form),
+        name,
+        username=text_in(form, "username"),
+        password=text_in(form, "password"),
     )
-    return see_other(request, next, toast=Toast(said))
 
 
 T = TypeVar("T")
@@ -182,6 +196,8 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         title=SAME if name is None or name.strip() == current.title else name,
         folder_id=_folder(form) if "folder_id" in form else SAME,
         url=SAME if url is None else url,
+        username=_changed_username(form, current.feed.username),
+        password=text_in(form, "password") or SAME,
         paused=flag_in(form, "paused"),
         interval=SAME if interval is None else _milliseconds(interval),
         full_text=_full_text(form, current.full_text),
@@ -210,6 +226,7 @@ async def _edit_again(
         shown,
         name=text_in(form, "name") or "",
         url=text_in(form, "url") or "",
+        username=text_in(form, "username") or "",
         errors=trouble.errors,
         folders=tuple(replace(one, chosen=one.value == text_in(form, "folder_id")) for one in shown.folders),
         intervals=tuple(
@@ -239,11 +256,11 @@ async def _errors(request: Request, trouble: Trouble, place: str) -> Response:
 
 def _misspelt(name: str | None, url: str | None) -> Trouble | None:
     """Both fields are looked at before anything is done, so that both errors are told at once."""
-    found = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(feed_address, url))
+    found = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(typed_login, url))
     return None if found == FeedForm() else Trouble(400, found)
 
 
-def _error_of(check: Callable[[str], str], text: str | None) -> str:
+def _error_of(check: Callable[[str], object], text: str | None) -> str:
     if text is None:
         return ""
     try:
@@ -259,12 +276,22 @@ def _by_field(field: str | None, message: str) -> FeedForm:
             return FeedForm(name_error=message)
         case "url":
             return FeedForm(url_error=message)
+        case "username":
+            return FeedForm(username_error=message)
+        case "password":
+            return FeedForm(password_error=message)
         case _:
             return FeedForm(general_error=message)
 
 
 def _first(errors: FeedForm) -> str:
-    return errors.name_error or errors.url_error or errors.general_error
+    return (
+        errors.name_error
+        or errors.url_error
+        or errors.username_error
+        or errors.password_error
+        or errors.general_error
+    )
 
 
 def _after_adding(next_: str, made: Subscription) -> str:
@@ -291,6 +318,12 @@ def _full_text(form: FormData, current: str) -> str | Same:
             return "auto"
         case _:
             return SAME
+
+
+def _changed_username(form: FormData, current: str | None) -> str | Same | None:
+    """The form shows the name it had, which is no change; an empty one takes the password away, too."""
+    name = text_in(form, "username")
+    return SAME if name is None or name.strip() == (current or "") else name.strip() or None
 
 
 def _number(form: FormData, name: str) -> int | Same | None:

@@ -6,16 +6,15 @@ from datetime import tzinfo
 from urllib.parse import quote
 
 from reedbed.domain.schedule import Rule
+from reedbed.domain.shelf import GONE
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.times import Instant
 from reedbed.web.moments import ago, coming_moment, span_words
-from reedbed.web.sentences import retell
+from reedbed.web.sentences import retell, sentence
 from reedbed.web.sidebar import icon_address
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.managing import FeedLine
-
-GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,9 @@ class LineMaker:
         if state.stopped_at is not None:
             return self._stopped(one)
         match state.status:
+            case "success" if state.last_error:
+                why = f"{retell(state.last_error)} {self._working(one)}"
+                return _Standing("waiting", translate("Damaged"), why)
             case "success":
                 return _Standing("good", translate("Working"), self._working(one))
             case "pending":
@@ -103,7 +105,7 @@ class LineMaker:
 
     def _locked(self, one: Subscription) -> _Standing:
         told = sentence(retell(one.feed.state.last_error or ""))
-        asked = translate("The feed asks for a name and password: write them into its address.")
+        asked = translate("Give its name and password in the settings of the feed.")
         return _Standing(
             "bad",
             translate("Error"),
@@ -189,10 +191,6 @@ def _reason(rule: str, delay: int) -> str:
 
 def _refresh(one: Subscription) -> str:
     return f"/feeds/{one.id}/refresh"
-
-
-def sentence(text: str) -> str:
-    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def short_address(url: str) -> str:

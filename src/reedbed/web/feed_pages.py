@@ -12,7 +12,7 @@ from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services.article_selectors import selectors_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub_standing import ShownHub, hub_standing
-from reedbed.store import feed_status, folders, newsletters, subscriptions
+from reedbed.store import folders, newsletters, subscriptions
 from reedbed.store.database import Tx
 from reedbed.web.feed_filters import PAGE_SIZE, Wanted
 from reedbed.web.feed_framing import feed_framing
@@ -41,7 +41,7 @@ async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, wa
 
 
 async def read_statuses(tx: Tx, user_id: int, wanted: Wanted) -> tuple[Choice, ...]:
-    counted = await feed_status.of_user(tx, user_id)
+    counted = await subscriptions.count_by_status(tx, user_id, SubscriptionFilter(wanted.search))
     total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
     named = (
         ("all", translate("All"), total),
@@ -79,6 +79,9 @@ def edit_form(
         title=one.title,
         name=one.title,
         url=one.url,
+        username=one.feed.username or "",
+        has_password=one.feed.has_password,
+        locked=one.feed.state.status == "unauthorized",
         mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),
         folders=folder_choices(rows, one.folder_id),
         intervals=interval_choices(one.interval),
@@ -159,7 +162,7 @@ def _facts(
     state, now, zone = one.feed.state, runtime.now(), zone_of(request)
     facts = [
         (translate("Site"), one.feed.site_url or ""),
-        (translate("Address that is read"), one.feed.url if one.feed.url != one.url else ""),
+        (translate("Added as"), one.asked_url if one.asked_url not in ("", one.feed.url) else ""),
         (translate("About itself"), one.feed.description or ""),
         (translate("Followed since"), full_moment(one.subscribed_at, now, zone).words),
         (translate("Last checked"), _moment(state.last_checked_at, now, zone)),

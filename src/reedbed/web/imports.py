@@ -13,12 +13,12 @@ from reedbed.http.files import received_file
 from reedbed.http.ids import IdPath
 from reedbed.services.library_jobs import Import, get_import, start_file, start_miniflux
 from reedbed.services.runtime import Runtime
-from reedbed.web.opml import MOST_LINES
+from reedbed.web.opml import lines_of
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Count
-from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
+from reedbed.web.views.managing import AddPage, ImportProgress
 
 router = APIRouter(include_in_schema=False)
 
@@ -101,6 +101,6 @@ def progress_of(found: Import) -> ImportProgress:
         Count(found.done),
         Count(found.total),
         translate("From %(source)s: %(parts)s", source=report.source, parts=", ".join(parts) or nothing),
-        tuple(ImportLine(one.title, one.url, one.message) for one in report.errors[:MOST_LINES]),
+        lines_of(report.lines),
         again_url=f"/import/{found.id}" if running else "",
     )

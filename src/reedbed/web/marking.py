@@ -90,7 +90,7 @@ async def undo(
 async def refresh(
     request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, next: Text = "/"
 ) -> Response:
-    count = await refresh_all(runtime, caller.user_id)
+    count, _refused = await refresh_all(runtime, caller.user_id)
     words = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
     return await _said(request, Toast(words), next)
 

@@ -7,8 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed import __version__
 from reedbed.domain.accounts import LoggedEvent
-from reedbed.domain.errors import Invalid
-from reedbed.domain.times import DAY, Instant
+from reedbed.domain.times import Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
@@ -18,12 +17,20 @@ from reedbed.store.users import Member
 from reedbed.web import operator_sheets
 from reedbed.web.event_words import event_words
 from reedbed.web.moments import ago, coming_moment, zone_of
-from reedbed.web.plots import Span, fetch_plot, figure, news_plot, success_plot, unchanged_plot
+from reedbed.web.plots import (
+    SPANS,
+    fetch_plot,
+    figure,
+    news_plot,
+    span_choices,
+    success_plot,
+    unchanged_plot,
+)
 from reedbed.web.sentences import retell
 from reedbed.web.shell import app_page
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views import operator as views
-from reedbed.web.views.frame import Choice, Count
+from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import OperatorPage, Plot
 
 router = APIRouter(include_in_schema=False)
@@ -33,13 +40,11 @@ MOST_TROUBLED = 50
 MOST_MEMBERS = 100
 MOST_EVENTS = 20
 MOST_SLOW = 10
-SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
 
 
 @router.get("/admin")
 async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, span: str = "day") -> Response:
-    if span not in SPANS:
-        raise Invalid("The span is day, week or month.", field="span")
+    spans = span_choices(span, "/admin")
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         hours = await overview.hours(tx, SPANS[span].begin(now))
@@ -55,7 +60,7 @@ async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, s
         lately = await events.newest(tx, limit=MOST_EVENTS)
     shown = OperatorPage(
         running=_running(runtime, counted),
-        spans=_spans(span),
+        spans=spans,
         plots=(
             fetch_plot(hours, SPANS[span], now, zone),
             success_plot(hours, SPANS[span], now, zone),
@@ -93,11 +98,6 @@ def _running(runtime: Runtime, counted: dict[str, int]) -> str:
     return f"{version} {', '.join(parts)}."
 
 
-def _spans(chosen: str) -> tuple[Choice, ...]:
-    names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
-    return tuple(Choice(name, words, name == chosen, f"/admin?span={name}") for name, words in names.items())
-
-
 def _database(size: int) -> Plot:
     return figure(translate("Database"), f"{size / MEGABYTE:,.0f} MB".replace(",", "\u202f"))
 
@@ -128,7 +128,7 @@ def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.Job:
 
 def _queue(one: Queue, now: Instant) -> views.Job:
     return views.Job(
-        name=one.kind,
+        name=operator_sheets.work_name(one.kind),
         held_by=ngettext("%(num)s running", "%(num)s running", one.running) if one.running else "",
         waiting=Count(one.waiting),
         oldest=ago(one.oldest_at, now) if one.oldest_at <= now else "",
@@ -140,7 +140,7 @@ def _queue(one: Queue, now: Instant) -> views.Job:
 def _lease(one: overview.HeldLease, now: Instant) -> views.Job:
     alive = one.expires_at > now
     return views.Job(
-        name=one.name,
+        name=operator_sheets.work_name(one.name),
         held_by=one.holder,
         waiting=Count(0),
         oldest="",

@@ -6,15 +6,15 @@ from datetime import tzinfo
 from reedbed.domain.times import Instant
 from reedbed.store.operator_feeds import STANDINGS, OperatorFeed
 from reedbed.web.feed_filters import Wanted
-from reedbed.web.feed_lines import sentence, short_address
+from reedbed.web.feed_lines import short_address
 from reedbed.web.moments import ago, coming_moment, full_moment
-from reedbed.web.sentences import retell
+from reedbed.web.sentences import retell, sentence
 from reedbed.web.sidebar import icon_address
 from reedbed.web.speech import ngettext, translate
 from reedbed.web.views.frame import Choice, Count, feed_mark
 from reedbed.web.views.operator_feeds import OperatorFeedLine
 
-_STATES = {"working": "good", "pending": "waiting", "off": "waiting"}
+_STATES = {"working": "good", "damaged": "waiting", "pending": "waiting", "off": "waiting"}
 
 
 def feed_line(one: OperatorFeed, now: Instant, zone: tzinfo) -> OperatorFeedLine:
@@ -57,6 +57,7 @@ def status_choices(counted: Mapping[str, int], wanted: Wanted) -> tuple[Choice, 
 def standing_words() -> dict[str, str]:
     return {
         "working": translate("Working"),
+        "damaged": translate("Damaged"),
         "pending": translate("Pending"),
         "error": translate("Error"),
         "stopped": translate("Stopped"),
@@ -71,10 +72,10 @@ def _followers(one: OperatorFeed) -> str:
 
 
 def _trouble(one: OperatorFeed) -> str:
-    if one.standing not in ("error", "stopped"):
+    if one.standing not in ("damaged", "error", "stopped"):
         return ""
     told = sentence(retell(one.stop_reason or one.last_error or ""))
-    if one.standing == "stopped" or one.failures < 2:
+    if one.standing != "error" or one.failures < 2:
         return told
     times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", one.failures)
     return f"{told.rstrip('.')}, {times}"

@@ -8,7 +8,7 @@ from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.operator_feeds import change_feed, disable_feed, enable_feed, find_feed, sync_feed
 from reedbed.services.runtime import Runtime
-from reedbed.store import operator_feeds
+from reedbed.store import feed_history, operator_feeds
 from reedbed.store.operator_feeds import STANDINGS, FeedFilter
 from reedbed.web.feed_filters import PAGE_SIZE, read_wanted
 from reedbed.web.form_values import Text
@@ -16,6 +16,7 @@ from reedbed.web.moments import zone_of
 from reedbed.web.operator_feed_forms import form_of, settings_of, typed_form
 from reedbed.web.operator_feed_lines import feed_facts, feed_line, status_choices
 from reedbed.web.pages import see_other
+from reedbed.web.plots import SPANS, frequency_plot, span_choices, success_plot
 from reedbed.web.shell import app_page
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Toast
@@ -31,7 +32,7 @@ async def show_all(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Res
     wanted = read_wanted(request, place=PLACE, statuses=("all", *STANDINGS))
     asked, now, zone = FeedFilter(wanted.search, wanted.status), runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        counted = await operator_feeds.counted(tx)
+        counted = await operator_feeds.counted(tx, asked)
         total = await operator_feeds.how_many(tx, asked)
         found = await operator_feeds.page(tx, asked, now, limit=PAGE_SIZE, offset=wanted.offset)
     view = OperatorFeedsPage(
@@ -45,8 +46,10 @@ async def show_all(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Res
 
 
 @router.get("/admin/feeds/{feed_id}")
-async def show_one(request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
-    return await _show(request, runtime, caller, feed_id)
+async def show_one(
+    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, span: str = "month"
+) -> Response:
+    return await _show(request, runtime, caller, feed_id, span=span)
 
 
 @router.post("/admin/feeds/{feed_id}")
@@ -90,12 +93,21 @@ async def _show(
     caller: Caller,
     feed_id: int,
     refused: OperatorFeedForm | None = None,
+    span: str = "month",
 ) -> Response:
     feed, now, zone = await find_feed(runtime, str(feed_id)), runtime.now(), zone_of(request)
+    spans = span_choices(span, f"{PLACE}/{feed_id}")
+    async with runtime.db.read() as tx:
+        hours = await feed_history.of_feed(tx, feed.id, SPANS[span].begin(now))
     view = OperatorFeedPage(
         feed=feed_line(feed, now, zone),
         facts=feed_facts(feed, now, zone),
         form=refused or form_of(feed, runtime),
+        spans=spans,
+        plots=(
+            success_plot(hours, SPANS[span], now, zone),
+            frequency_plot(hours, SPANS[span], now, zone),
+        ),
     )
     status = 400 if refused else 200
     return await app_page(request, runtime, caller, "operator/feed.html", view, status=status)

@@ -7,11 +7,45 @@ from reedbed.store.jobs import UnderWay
 from reedbed.store.overview import SlowFeed
 from reedbed.store.processes import Process
 from reedbed.web.moments import ago
-from reedbed.web.speech import decimal, ngettext, translate
+from reedbed.web.speech import decimal, marked, ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.operator import Progress, Sheet
 
 MEGABYTE = 1_000_000
+WORK_NAMES = {
+    # jobs
+    "articles": marked("Fetching whole articles"),
+    "digest": marked("Writing digests"),
+    "digest_mail": marked("Mailing digests"),
+    "framing": marked("Reading for framing"),
+    "import": marked("Imports"),
+    "mail": marked("Mails about accounts"),
+    "newsletter_leaving": marked("Leaving newsletters"),
+    "notify": marked("Notices of rules"),
+    "push": marked("Push messages"),
+    "push_news": marked("Push messages about new entries"),
+    "question": marked("Answering questions"),
+    "refresh": marked("Progress of refreshes"),
+    "rules": marked("Rules on existing entries"),
+    "saved_page": marked("Reading saved pages"),
+    "share": marked("Sharing"),
+    "webhook": marked("Calling webhooks"),
+    # leases
+    "cleanup": marked("Removing old entries"),
+    "digests": marked("Scheduled digests"),
+    "health": marked("Health checks"),
+    "hubs": marked("Subscriptions at hubs"),
+    "icons": marked("Finding icons"),
+    "mailboxes": marked("Looking into mailboxes"),
+    "new summaries": marked("Summaries of new entries"),
+    "stories": marked("Grouping stories"),
+    "sweeping": marked("Tidying the database"),
+}
+"""What people call a kind of job, and what one process does for all."""
+
+
+def work_name(name: str) -> str:
+    return translate(WORK_NAMES.get(name, name))
 
 
 def processes(found: Sequence[Process], now: Instant) -> Sheet:
@@ -37,7 +71,9 @@ def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
 
 def under_way(found: Sequence[UnderWay], now: Instant) -> tuple[Progress, ...]:
     return tuple(
-        Progress(f"{one.kind} · {ago(one.created_at, now)}", round(100 * min(max(one.progress, 0), 1)))
+        Progress(
+            f"{work_name(one.kind)} · {ago(one.created_at, now)}", round(100 * min(max(one.progress, 0), 1))
+        )
         for one in found
     )
 
@@ -51,4 +87,4 @@ def size_words(size: int) -> str:
 def _in_hand(one: Process) -> str:
     held = sum(one.in_hand.values())
     parts = [ngettext("%(num)s in hand", "%(num)s in hand", held)] if held else []
-    return ", ".join([*parts, *one.chores])
+    return ", ".join([*parts, *map(work_name, one.chores)])

@@ -1,30 +1,45 @@
 """Lists of feeds as files: in and out."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.opml import ImportReport
-from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.domain.opml import ImportLine as ReportedLine
+from reedbed.domain.opml import ImportReport, LineStatus
+from reedbed.http.caller import CallerOf, RuntimeOf, check_reads_passwords
 from reedbed.http.files import received_bytes
 from reedbed.services.opml import export_opml, import_opml
 from reedbed.web.pages import is_htmx, page
 from reedbed.web.shell import app_page
-from reedbed.web.speech import ngettext, translate
+from reedbed.web.speech import marked, ngettext, translate
 from reedbed.web.views.frame import Count
 from reedbed.web.views.managing import AddPage, ImportLine, ImportProgress
 
 router = APIRouter(include_in_schema=False)
 
-MOST_LINES = 500
+MOST_LINES = 2_000
+"""Shown of a report."""
+_STATUS: dict[LineStatus, tuple[str, str]] = {
+    "error": (marked("Not added"), "bad"),
+    "skipped": (marked("Skipped"), ""),
+    "duplicate": (marked("Listed twice"), ""),
+    "moved": (marked("Moved"), ""),
+    "followed": (marked("There already"), ""),
+    "added": (marked("Added"), "good"),
+}
 
 
 @router.get("/opml")
-async def take_out(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def take_out(runtime: RuntimeOf, caller: CallerOf, credentials: bool = False) -> Response:
+    if credentials:
+        check_reads_passwords(caller)
     headers = {
         "Content-Disposition": 'attachment; filename="reedbed.opml"',
         "Cache-Control": "private, no-store",
     }
-    return Response(await export_opml(runtime, caller.user_id), 200, headers, "text/x-opml; charset=utf-8")
+    written = await export_opml(runtime, caller.user_id, with_credentials=credentials)
+    return Response(written, 200, headers, "text/x-opml; charset=utf-8")
 
 
 @router.post("/opml")
@@ -45,18 +60,27 @@ async def bring_in(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
 
 
 def progress_of(name: str, report: ImportReport) -> ImportProgress:
-    total = report.imported + report.skipped + len(report.errors)
+    total = len(report.lines)
     parts = [
         ngettext("%(num)s added", "%(num)s added", report.imported),
         ngettext("%(num)s was there already", "%(num)s were there already", report.skipped),
     ]
     if report.errors:
         parts.append(ngettext("%(num)s needs a look", "%(num)s need a look", len(report.errors)))
-    lines = tuple(ImportLine(one.title, one.url, one.message) for one in report.errors[:MOST_LINES])
     return ImportProgress(
         name or translate("The list"),
         Count(total),
         Count(total),
         translate("Report: %(parts)s", parts=", ".join(parts)),
-        lines,
+        lines_of(report.lines),
+    )
+
+
+def lines_of(lines: Sequence[ReportedLine]) -> tuple[ImportLine, ...]:
+    """Those that need a look first: a long report is cut."""
+    ordered = sorted(lines, key=lambda line: list(_STATUS).index(line.status))
+    return tuple(
+        ImportLine(line.title, line.url, translate(word), kind, line.message)
+        for line in ordered[:MOST_LINES]
+        for word, kind in (_STATUS[line.status],)
     )

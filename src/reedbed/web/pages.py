@@ -109,6 +109,7 @@ def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Fram
         toast=toast,
         banner=_banner(get_runtime(request).board.problems) if caller and caller.user.operates else None,
         newest=request.state.newest if caller else "",
+        rendered_at=get_runtime(request).now(),
         open_marks=caller is None or preferences_of(caller.user).open_marks,
     )
 

@@ -1,14 +1,16 @@
 """Numbers over time as drawings on a canvas of 100 by 40, each with its finding in a sentence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
+from reedbed.store.feed_history import Tally
 from reedbed.store.overview import HourOfAll
 from reedbed.web.moments import short_moment
 from reedbed.web.speech import decimal, ngettext, translate
-from reedbed.web.views.frame import Count
+from reedbed.web.views.frame import Choice, Count
 from reedbed.web.views.operator import Bar, Plot
 
 HIGH = 40.0
@@ -31,6 +33,9 @@ class Span:
         return self.length // self.pieces
 
 
+SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     checks: int = 0
@@ -39,7 +44,7 @@ class Piece:
     unchanged: int = 0
 
 
-def fetch_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def fetch_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
     tallest = max((one.checks for one in pieces), default=0)
@@ -59,7 +64,7 @@ def fetch_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinf
     )
 
 
-def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def success_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
     rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
@@ -74,7 +79,7 @@ def success_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzi
     )
 
 
-def unchanged_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def unchanged_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
     """Checks that brought no document: what conditional requests save."""
     pieces = _pieces(hours, span, now)
     checks, unchanged = sum(one.checks for one in pieces), sum(one.unchanged for one in pieces)
@@ -90,7 +95,7 @@ def unchanged_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: t
     )
 
 
-def news_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def news_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     total, tallest = sum(one.new_entries for one in pieces), max(one.new_entries for one in pieces)
     return Plot(
@@ -106,12 +111,27 @@ def news_plot(hours: Sequence[HourOfAll], span: Span, now: Instant, zone: tzinfo
     )
 
 
+def frequency_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+    """How often one feed brings something new."""
+    plot = news_plot(hours, span, now, zone)
+    total = sum(one.new_entries for one in hours)
+    a_day = translate("%(number)s a day", number=decimal(total * DAY / span.length, 1))
+    return replace(plot, title=translate("Update frequency"), figure=a_day, note=plot.finding)
+
+
+def span_choices(chosen: str, place: str) -> tuple[Choice, ...]:
+    if chosen not in SPANS:
+        raise Invalid("The span is day, week or month.", field="span")
+    names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
+    return tuple(Choice(name, words, name == chosen, f"{place}?span={name}") for name, words in names.items())
+
+
 def figure(title: str, number: str) -> Plot:
     """A number without a history."""
     return Plot(title, number, "", f"{title}: {number}", ())
 
 
-def _pieces(hours: Sequence[HourOfAll], span: Span, now: Instant) -> list[Piece]:
+def _pieces(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant) -> list[Piece]:
     sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
     for one in hours:
         place = (one.hour - span.begin(now)) // span.piece

@@ -1,20 +1,21 @@
 """The reading page: a list and the article beside it, each with an address of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.entries import Entry, EntryPage, EntryRow
 from reedbed.domain.errors import NotFound
+from reedbed.domain.folders import descendants
 from reedbed.domain.paging import Cursor
-from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.shelf import ShelfFeed, trouble_of
 from reedbed.domain.texts import storable
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
 from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
-from reedbed.store import bookmarks, entries, highlights, shelf, subscriptions
+from reedbed.store import bookmarks, entries, folders, highlights, shelf, subscriptions
 from reedbed.store.database import Tx
 from reedbed.store.tags import names as tag_names
 from reedbed.web.articles import build_article, shown_highlight
@@ -24,7 +25,7 @@ from reedbed.web.moments import zone_of
 from reedbed.web.newsletter_marks import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.places import Place, feed_place, folder_place, smart_place, tag_place
-from reedbed.web.reading_list import PAGE_SIZE, ListMaker, empty_feed, read_cursor
+from reedbed.web.reading_list import PAGE_SIZE, ListMaker, all_read, empty_feed, read_cursor
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.story_marks import list_stories, with_story
 from reedbed.web.summary_block import lines_for, summary_above
@@ -122,8 +123,10 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     shown = found if _shows_all(visit, place) else framing.without_hidden(found, visit.entry_id)
     told = stories.fold(shown, visit.entry_id)
     made = maker.make(told, count=count, current=visit.entry_id, after=start.sort_at if start else None)
-    if not found.rows and start is None and place.subscription_id is not None:
-        return await _with_standing(made, visit, tx, place.subscription_id)
+    if place.subscription_id is not None and start is None and _needs_words(found, followed):
+        made = await _with_standing(made, visit, tx, place.subscription_id)
+    if not found.rows and followed and place.query.view == "unread":
+        made = replace(made, empty=all_read(await _feeds_here(tx, visit.user_id, place, followed)))
     return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
 
 
@@ -132,7 +135,22 @@ async def _with_standing(made: EntryList, visit: Visit, tx: Tx, subscription_id:
     if followed is None:
         return made
     (line,) = LineMaker(visit.runtime.now(), zone_of(visit.request)).lines([followed])
-    return replace(made, empty=empty_feed(line))
+    return replace(made, empty=empty_feed(line)) if made.empty else replace(made, trouble=line)
+
+
+def _needs_words(found: EntryPage, followed: Mapping[int, ShelfFeed]) -> bool:
+    """Whether a feed's list must say how the feed is: it has no entries, or it fails."""
+    return not found.rows or any(map(trouble_of, followed.values()))
+
+
+async def _feeds_here(
+    tx: Tx, user_id: int, place: Place, followed: Mapping[int, ShelfFeed]
+) -> list[ShelfFeed]:
+    """Of all that is followed, what this list shows."""
+    if place.query.folder_id is None:
+        return list(followed.values())
+    inside = descendants(await folders.of_user(tx, user_id), place.query.folder_id)
+    return [one for one in followed.values() if one.folder_id in inside]
 
 
 def _shows_all(visit: Visit, place: Place) -> bool:

@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.paging import decode_cursor, encode_cursor
-from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.shelf import ShelfFeed, trouble_of
 from reedbed.domain.times import Instant
 from reedbed.services.images import Pictures
 from reedbed.web.framing_views import ListFraming
 from reedbed.web.moments import day_of, short_moment
 from reedbed.web.places import Place
 from reedbed.web.sidebar import icon_address
-from reedbed.web.speech import translate
+from reedbed.web.speech import ngettext, translate
 from reedbed.web.story_marks import ListStories
 from reedbed.web.views.frame import Choice, Count, Look, feed_mark
 from reedbed.web.views.managing import FeedLine
@@ -154,8 +154,6 @@ class ListMaker:
                 "/add",
                 translate("Add a feed"),
             )
-        if self._place.query.view == "unread":
-            return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
         return Empty("all", translate("Nothing here yet"))
 
 
@@ -167,6 +165,25 @@ def _after_title(row: EntryRow) -> str | None:
     if begun in ("", row.title) or not row.summary.startswith(begun):
         return None
     return f"… {row.summary[len(begun) :].lstrip(' ,;:.')}"
+
+
+def all_read(feeds: Sequence[ShelfFeed]) -> Empty:
+    """Nothing is unread in these feeds; where they cannot be read, that is no reason to be content."""
+    failing = [one for one in feeds if (trouble := trouble_of(one)) and trouble.kind != "damaged"]
+    see = ("/feeds?status=error", translate("See why"))
+    if not feeds:
+        return Empty("folder", translate("No feeds in this folder yet"), "", "/feeds", translate("Feeds"))
+    if len(failing) == len(feeds):
+        heading = ngettext(
+            "The feed here cannot be read", "None of the %(num)s feeds here can be read", len(feeds)
+        )
+        return Empty("alert", heading, translate("They are tried again, unless they have stopped."), *see)
+    if failing:
+        checked = ngettext(
+            "%(num)s feed here cannot be read.", "%(num)s feeds here cannot be read.", len(failing)
+        )
+        return Empty("check", translate("All read"), checked, *see)
+    return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
 
 
 def empty_feed(line: FeedLine) -> Empty:

@@ -115,7 +115,7 @@ async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, tro
         pictures=pictures_for_page(runtime),
         lines=await lines_for(request, runtime, tx, [row.id for row in found.rows]),
     )
-    maker.matched, maker.trouble = found.matched, trouble
+    maker.matched, maker.trouble = found.matched, trouble or unknown_names(found)
     begins = visit.cursor is None or place.by == "relevance"
     after = None if begins else _cursor(place, visit.cursor or "").sort_at
     return maker.make(found, count=None, current=visit.entry_id, after=after)
@@ -141,6 +141,16 @@ async def _find(
     except Invalid as error:
         return NOTHING_FOUND, translate(error.message)
     return found, ""
+
+
+def unknown_names(found: SearchPage) -> str:
+    """A sentence for each feed, folder and tag of the search that does not exist."""
+    sentences = {
+        "feed": translate("You follow no feed called %(name)s."),
+        "folder": translate("There is no folder called %(name)s."),
+        "tag": translate("There is no tag called %(name)s."),
+    }
+    return " ".join(sentences[each.kind] % {"name": each.value} for each in found.unknown)
 
 
 def _order(text: str | None) -> SearchOrder:

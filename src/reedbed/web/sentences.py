@@ -12,7 +12,15 @@ from reedbed.web.speech import marked, spoken, translate
 WHOLE = (
     marked("Invalid request"),
     marked("Authentication required"),
+    marked(
+        "The password has to be entered again: it is encrypted with a key that this server does not have."
+    ),
     marked("Feed no longer available"),
+    marked("Nothing is fetched for this feed: its entries come by other ways."),
+    marked("The operator of this server has turned this feed off."),
+    marked("The site has asked to be left alone for a while."),
+    marked("The feed is damaged. Some of its entries may be missing."),
+    marked("The feed is damaged, and none of its entries could be read."),
     marked("Rate limited"),
     marked("The address is not valid."),
     marked("The address is too long."),
@@ -65,6 +73,7 @@ WHOLE = (
     marked("The feed's selectors took too long on this page."),
     marked("The article is behind a paywall."),
     marked("The article could not be read in time."),
+    marked("The site's page holds less of this text than the feed gives."),
     marked("The site answered with an error page."),
     marked("The site asks for consent first."),
     marked("The site asks to log in first."),
@@ -88,7 +97,6 @@ WHOLE = (
     # the model and what it writes
     marked("No articles found from the last 24 hours"),
     marked("There is nothing new since the last digest."),
-    marked("AI service is temporarily unavailable"),
     marked("Failed to generate summary. Please try again later."),
     marked("The question could not be answered. Ask again later."),
     marked("There is nothing in this entry to summarise."),
@@ -115,6 +123,18 @@ WHOLE = (
         "The file ends in its middle, so feeds may be missing. Export it again from your other reader and "
         "bring it in: what you follow already stays as it is."
     ),
+    marked("You follow this feed already."),
+    marked("The file lists this feed more than once. Its first line was used."),
+    marked("This line has no feed address and no feeds inside it."),
+    marked("This is not an OPML file. Other exports are brought in under Settings, Your data."),
+    marked("This JSON file holds no list of starred entries."),
+    marked("This file is no whole JSON document."),
+    marked(
+        "This zip archive holds no file that Reedbed knows. It takes OPML, starred JSON and SQLite databases."
+    ),
+    marked("This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."),
+    marked("This zip archive is damaged or not complete. Download it again."),
+    marked("This zip archive needs a password. Unpack it and bring in its files."),
     # lists and mailboxes
     marked("The list is being told."),
     marked("The list was told and took it."),
@@ -126,12 +146,19 @@ WHOLE = (
     marked("A mail in it could not be read."),
     marked("The mail server's answer could not be understood."),
     marked("The mail server ended the connection. Look whether port and encryption are right."),
+    # the database
+    marked("Another session keeps a table of the database locked. Try again in a moment."),
+    marked("The database is busy with another program. Try again in a moment."),
+    # why somebody has to log in
+    marked("Log in first."),
+    marked("You had logged in while the clock of this server was wrong. Log in again."),
     # devices
     marked("Unknown device"),
     marked("A Python program"),
     marked("An Android app"),
 )
 SHAPES = (
+    marked("You follow this feed already. It is now in %(folder)s."),
     marked("Stopped after the first failure. The last one: %(why)s."),
     marked("Stopped after %(number)s failures in a row. The last one: %(why)s."),
     marked("There is nothing at this address: the site answered %(number)s. Check it for a typing error."),
@@ -163,18 +190,21 @@ SHAPES = (
     marked("The proxy cannot be used. %(why)s"),
     marked("The server answered %(number)s."),
     marked("The server did not answer within %(number)s seconds."),
-    marked("The server fell silent for %(number)s seconds."),
     marked("The server redirects to an address that cannot be used. %(why)s"),
     marked("No secure connection to %(host)s could be made."),
     marked("%(host)s broke the connection off."),
     marked("%(host)s cannot be reached."),
     marked("%(host)s closed the connection without an answer."),
     marked("%(host)s could not be connected to."),
-    marked("%(host)s could not be connected to in time."),
     marked("%(host)s did not answer within %(number)s seconds."),
     marked("%(host)s does not answer."),
     marked("%(host)s does not answer in proper HTTP."),
     marked("%(host)s refuses connections."),
+    marked("Mails to this address were asked for too often. The next one can be sent in %(number)s min."),
+    marked(
+        "Confirm your e-mail address first: open the link in the mail that we sent you. "
+        "Mails to this address were asked for too often. The next one can be sent in %(number)s min."
+    ),
     # logging in with an account elsewhere
     marked("Logging in with %(name)s did not work. Try again."),
     marked("You were not logged in: %(name)s was told no."),
@@ -206,6 +236,10 @@ def retell(text: str) -> str:
         return text
     told = translate(text)
     return told if told != text else _filled(text)
+
+
+def sentence(text: str) -> str:
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _filled(text: str) -> str:

@@ -88,6 +88,8 @@ async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[Choice, .
         ("all", translate("All entries")),
         ("starred", translate("Starred")),
         ("later", translate("Later")),
+        ("history", translate("Recently read")),
+        ("stories", translate("Stories")),
         ("digests", translate("Digests")),
         *((f"folder:{one.value}", one.name) for one in folder_choices(rows, None)[1:]),
         *((f"tag:{name}", name) for name in tags),

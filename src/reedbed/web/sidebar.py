@@ -7,19 +7,28 @@ from urllib.parse import quote
 
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
-from reedbed.domain.shelf import ShelfFeed
+from reedbed.domain.shelf import ShelfFeed, TroubleKind, trouble_of
 from reedbed.domain.times import Instant
 from reedbed.store import cleanups, folders, searches, shelf
 from reedbed.store.counts import totals
 from reedbed.store.database import Tx
 from reedbed.web.moments import ago
-from reedbed.web.sentences import retell
-from reedbed.web.speech import ngettext, spoken, translate
+from reedbed.web.sentences import retell, sentence
+from reedbed.web.speech import marked, ngettext, spoken, translate
 from reedbed.web.views.frame import Count, Look, feed_mark
 from reedbed.web.views.sidebar import Sidebar, SidebarFeed, SidebarFolder, SidebarLink
 
 MOST_SHOWN = 300
 """Feeds beyond these are reached through their folder or the page of all feeds; the busiest come first."""
+
+_ADVICE: dict[TroubleKind, str] = {
+    "gone": marked("Look for its new address, or stop following it."),
+    "stopped": marked("Open the feed to start it again."),
+    "locked": marked("Give its name and password in the settings of the feed."),
+    "address": marked("Check its address in the settings of the feed."),
+    "waits": marked("Reedbed tries again by itself."),
+    "damaged": marked("Only its publisher can mend it."),
+}
 
 
 async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
@@ -101,6 +110,7 @@ def _feeds(followed: Sequence[ShelfFeed], here: str) -> tuple[SidebarFeed, ...]:
 @lru_cache(maxsize=5_000)
 def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
     """`language` is that of the trouble, which is told in the one being spoken."""
+    trouble = trouble_of(one)
     return SidebarFeed(
         id=one.feed_id,
         url=f"/feed/{one.subscription_id}",
@@ -109,7 +119,8 @@ def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
         count=Count(one.unread),
         current=current,
         language=one.language or "",
-        trouble=retell(one.trouble or ""),
+        trouble=f"{sentence(retell(trouble.reason))} {translate(_ADVICE[trouble.kind])}" if trouble else "",
+        needs_reader=trouble is not None and trouble.needs_reader,
     )
 
 

@@ -9,7 +9,7 @@ from reedbed.domain.errors import ReedbedError, Refused, Unavailable
 from reedbed.domain.texts import storable
 from reedbed.http.caller import MaybeCaller, RuntimeOf, SessionOf, maybe_caller
 from reedbed.http.client_ip import client_ip
-from reedbed.http.cookies import SIGN_IN_COOKIE, set_session_cookie, set_sign_in_cookie
+from reedbed.http.cookies import DEVICE_COOKIE, SIGN_IN_COOKIE, set_session_cookie, set_sign_in_cookie
 from reedbed.http.csrf import check_form_token
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.runtime import Runtime
@@ -135,7 +135,7 @@ async def _ask_again(
         return await login_page(request, runtime, error=gone)
     field = getattr(error, "field", None)
     shown = _finish_page(
-        ticket, asked, {field if field in ("password", "privacy") else "form": error.message}
+        ticket, asked, {field if field in ("password", "privacy_accepted") else "form": error.message}
     )
     return await page(request, "doors/finish.html", shown, status=status_of(error), headers=headers_of(error))
 
@@ -155,4 +155,5 @@ def _let_in(request: Request, runtime: Runtime, done: SignedIn, toast: Toast | N
 
 def _device(request: Request) -> Device:
     mark = request.cookies.get(SIGN_IN_COOKIE, "")
-    return Device(mark, request.headers.get("user-agent"), client_ip(request))
+    known_by = request.cookies.get(DEVICE_COOKIE)
+    return Device(mark, request.headers.get("user-agent"), client_ip(request), known_by)

@@ -27,7 +27,13 @@ def plain_text(message: str) -> str:
 
 
 def plural_text(one: str, many: str, number: int) -> str:
-    return catalogue(_language.get()).ngettext(one, many, number)
+    """With its number filled in: the other places are left to the caller."""
+    return catalogue(_language.get()).ngettext(one, many, number).replace("%(num)s", grouped(number))
+
+
+def grouped(number: int) -> str:
+    """With thousands apart; the thin space belongs to no language."""
+    return f"{int(number):,}".replace(",", "\u202f")
 
 
 def translate(message: str, **values: object) -> str:
@@ -41,7 +47,7 @@ def marked(message: str) -> str:
 
 
 def ngettext(one: str, many: str, number: int) -> str:
-    return plural_text(one, many, number) % {"num": number}
+    return plural_text(one, many, number) % {}
 
 
 def decimal(value: float, places: int) -> str:

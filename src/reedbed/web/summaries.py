@@ -7,7 +7,6 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
-from reedbed.services.summary_waits import why_waiting
 from reedbed.web.form_values import Text
 from reedbed.web.moments import zone_of
 from reedbed.web.pages import is_htmx, page, see_other
@@ -38,7 +37,6 @@ async def _block(
     request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool
 ) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
-    wait = await why_waiting(runtime, caller.user, state)
-    why = waiting_told(wait, runtime.now(), zone_of(request))
+    why = waiting_told(state.wait, runtime.now(), zone_of(request))
     answer = SummaryAnswer(entry_id, summary_view(state, why=why))
     return await page(request, "reading/summary.html", None, article=answer)

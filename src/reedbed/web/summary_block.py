@@ -6,11 +6,10 @@ from fastapi import Request
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.entries import Entry
-from reedbed.domain.summaries import EXTRACT, SummaryState
+from reedbed.domain.summaries import EXTRACT, SummaryState, Wait
 from reedbed.domain.times import Instant
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
-from reedbed.services.summary_waits import Wait
 from reedbed.services.writers import variant_for_feed
 from reedbed.store.database import Tx
 from reedbed.web.moments import coming_moment
@@ -45,8 +44,9 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
     built_in = state.model == EXTRACT
     if state.status == "ready" and state.summary is not None:
         by = translate("Built-in extract") if built_in else state.model
-        return Summary("ready", text=state.summary.text, by=by, language=state.summary.language)
-    if state.status == "failed" or why:
+        instead = (why or retell(state.error or "")) if state.fallback else ""
+        return Summary("ready", text=state.summary.text, by=by, language=state.summary.language, why=instead)
+    if state.status == "failed" or (why and not state.fallback):
         return Summary("unavailable", why=why or retell(state.error or ""))
     return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 

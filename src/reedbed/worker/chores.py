@@ -16,7 +16,7 @@ from reedbed.services.mailboxes import check_due_mailboxes
 from reedbed.services.retention import clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.story_grouping import StoryGrouper
-from reedbed.services.sweeping import CHORES, bring_back_the_future, may_delete_by_age
+from reedbed.services.sweeping import CHORES, UPKEEP, bring_back_the_future, may_delete_by_age
 from reedbed.worker.waking import nap
 
 log = structlog.get_logger()
@@ -81,9 +81,8 @@ async def _every(
 
 async def _sweep_once(runtime: Runtime) -> None:
     await bring_back_the_future(runtime)
-    if not await may_delete_by_age(runtime):
-        return
-    for name, chore in CHORES.items():
+    chores = {**CHORES, **UPKEEP} if await may_delete_by_age(runtime) else UPKEEP
+    for name, chore in chores.items():
         try:
             done = await chore(runtime)
         except Unavailable:

@@ -1,21 +1,21 @@
-"""One lane for each host: two requests at a time, one start per `host_delay`, across all workers."""
+"""One lane for each host: few requests at a time, one start per `host_delay`, across all workers."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.times import Instant
+from reedbed.services.crawl import turn_at
 from reedbed.services.runtime import Runtime
 
-AT_ONCE = 2
 LONGEST = 30
 """Feeds that wait in one lane; more are given back with the time of their turn."""
 
 
 @dataclass(slots=True)
 class _Lane:
-    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    gate: asyncio.Semaphore
     users: int = 0
     given_back: int = 0
 
@@ -47,32 +47,19 @@ class Lanes:
         if not self._delay:
             yield
             return
-        lane = self._lanes.setdefault(host, _Lane())
+        at_once = self._runtime.fetching.host_concurrency
+        lane = self._lanes.setdefault(host, _Lane(asyncio.Semaphore(at_once)))
         lane.users += 1
+        self.waiting += 1
+        waits = True
         try:
-            await self._wait(lane, host)
-            try:
+            # Only as many of ours as there may be ask whether those of other processes leave them room.
+            async with lane.gate, turn_at(self._runtime, host):
+                self.waiting -= 1
+                waits = False
                 yield
-            finally:
-                lane.gate.release()
         finally:
+            self.waiting -= waits
             lane.users -= 1
             if not lane.users:
                 del self._lanes[host]
-
-    async def _wait(self, lane: _Lane, host: str) -> None:
-        self.waiting += 1
-        try:
-            await lane.gate.acquire()
-            try:
-                await self._sleep_until_turn(host)
-            except BaseException:
-                lane.gate.release()
-                raise
-        finally:
-            self.waiting -= 1
-
-    async def _sleep_until_turn(self, host: str) -> None:
-        wait = await self._runtime.pacer.reserve(host, self._delay)
-        if wait > 0:
-            await asyncio.sleep(wait / SECOND)

@@ -10,6 +10,7 @@ from reedbed.domain.feeds import ParsedFeed
 from reedbed.domain.times import to_datetime
 from reedbed.ingest.parse import parse_feed
 from reedbed.services import published_feeds
+from reedbed.services.story_grouping import StoryGrouper
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -54,6 +55,67 @@ async def test_a_view_is_read_without_a_login(
     assert feed.entries[0].content == "<p>About Two</p>"
     assert all((entry.guid or "").startswith("tag:127.0.0.1,2026:entry-") for entry in feed.entries)
     assert feed.entries[0].published is not None
+
+
+async def test_a_fetched_article_is_published_only_for_feeds_that_are_read_whole(
+    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    mine = await signed_in()
+    await follow(crawl, mine, site, "One")
+    await crawl.change("UPDATE entry_bodies SET full_content = content || '<p>And more of it.</p>'")
+    (followed,) = (await mine.get("/api/v1/subscriptions")).json()["items"]
+    made = await publish(mine)
+    for mode, content in (
+        ("auto", "<p>About One</p>"),
+        ("always", "<p>About One</p><p>And more of it.</p>"),
+        ("never", "<p>About One</p>"),
+    ):
+        await mine.patch(f"/api/v1/subscriptions/{followed['id']}", json={"full_text": mode})
+        answer = await client.get(made["atom_url"])
+        (entry,) = parsed(answer.content, answer.headers["content-type"]).entries
+        assert entry.content == content
+
+
+async def test_what_was_read_is_published(
+    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    mine = await signed_in()
+    await follow(crawl, mine, site, "One", "Two", "Three")
+    rows = (await mine.get("/api/v1/entries", params={"order": "oldest"})).json()["items"]
+    for row in rows[:2]:
+        assert (await mine.patch(f"/api/v1/entries/{row['id']}", json={"read": True})).status_code == 200
+        crawl.clock.ahead += 1_000
+    made = await publish(mine, view="history")
+    assert made["view"] == "history"
+    answer = await client.get(made["atom_url"])
+    feed = parsed(answer.content, answer.headers["content-type"])
+    assert [entry.title for entry in feed.entries] == ["Two", "One"]
+    narrowed = await mine.post(ADDRESS, json={"name": "Mine", "view": "history", "tag": "x"})
+    assert narrowed.status_code == 400
+
+
+@pytest.mark.parametrize("form", ["atom", "json"])
+async def test_stories_are_published(
+    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite, form: str
+) -> None:
+    mine = await signed_in()
+    for number, title in enumerate(
+        ("Council shuts Marrowby <swing> bridge", "Marrowby swing bridge shut by council")
+    ):
+        await follow(crawl, mine, site, title, feed=f"f{number}")
+    await StoryGrouper().group_new(crawl.runtime)
+    made = await publish(mine, view="stories")
+    assert made["view"] == "stories"
+    answer = await client.get(made[f"{form}_url"])
+    (story,) = parsed(answer.content, answer.headers["content-type"]).entries
+    assert "Marrowby" in (story.title or "") and "/stories/" in (story.url or "")
+    assert (story.guid or "").startswith("tag:127.0.0.1,2026:story-")
+    assert story.content and story.content.count(f'<a href="{site.url}') == 2
+    assert "&lt;swing&gt;" in story.content
+    other = await signed_in("other@example.org")
+    theirs = await publish(other, view="stories")
+    empty = await client.get(theirs[f"{form}_url"])
+    assert parsed(empty.content, empty.headers["content-type"]).entries == ()
 
 
 async def test_whatever_entries_hold_the_feed_is_well_formed(
@@ -206,7 +268,8 @@ async def test_nobody_publishes_or_reaches_what_is_another_users(
     [
         {"name": " "},
         {"name": "x" * 101},
-        {"view": "history"},
+        {"view": "bookmarks"},
+        {"view": "stories", "folder_id": "1"},
         {"feed_id": "1", "folder_id": "1"},
         {"tag": " "},
     ],

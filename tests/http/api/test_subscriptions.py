@@ -2,6 +2,7 @@
 
 import pytest
 
+from reedbed.domain.times import DAY
 from reedbed.store.database import counting
 from tests.clients import SignIn
 from tests.crawling import Crawl
@@ -24,6 +25,54 @@ async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
     assert state["next_check_reason"]
 
 
+async def test_credentials_are_kept_and_never_shown(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+    site.protect("ann", "s3cret")
+    site.publish("Hello", key="a")
+    client = await signed_in()
+    address = site.feed_url().replace("://", "://ann:s3cret@")
+    made = await client.post("/api/v1/subscriptions", json={"url": address})
+    shown = made.json()
+    assert (made.status_code, shown["url"], shown["unread_count"]) == (201, site.feed_url(), 1)
+    feed = shown["feed"]
+    assert (feed["private"], feed["username"], feed["has_password"]) == (True, "ann", True)
+    assert "s3cret" not in made.text
+    site.publish("Again", key="b")
+    await crawl.check(at_least=DAY)
+    mine = f"/api/v1/subscriptions/{shown['id']}"
+    assert (await client.get(mine)).json()["unread_count"] == 2
+    plain = await client.get("/api/v1/opml")
+    whole = await client.get("/api/v1/opml", params={"credentials": True})
+    assert "s3cret" not in plain.text and "ann:s3cret@" in whole.text
+    made = await client.post("/api/v1/users/me/tokens", json={"name": "x", "kind": "api"})
+    headers = {"Authorization": f"Bearer {made.json()['secret']}"}
+    refused = await client.get("/api/v1/opml", params={"credentials": True}, headers=headers)
+    assert refused.status_code == 403
+    changed = (await client.patch(mine, json={"username": None})).json()
+    assert (changed["feed"]["username"], changed["feed"]["has_password"]) == (None, False)
+
+
+async def test_an_address_needs_no_scheme(signed_in: SignIn, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    client = await signed_in()
+    bare = site.feed_url().removeprefix("http://")
+    preview = await client.get("/api/v1/feeds/preview", params={"url": bare})
+    assert preview.json()["url"] == site.feed_url()
+    made = await client.post("/api/v1/subscriptions", json={"url": bare})
+    assert (made.status_code, made.json()["url"]) == (201, site.feed_url())
+    assert site.count() == 1
+    for wrong in ("ftp://example.org/feed", "javascript:alert(1)", "mailto:ann@example.org"):
+        refused = await client.post("/api/v1/subscriptions", json={"url": wrong})
+        assert refused.status_code == 400
+        message = refused.json()["error"]["message"]
+        assert message == "Invalid URL format. Must start with http:// or https://"
+
+
+async def test_a_search_names_the_feeds_that_do_not_exist(signed_in: SignIn) -> None:
+    client = await signed_in()
+    found = (await client.get("/api/v1/entries", params={"q": "feed:nothing x"})).json()
+    assert (found["items"], found["unknown"]) == ([], ["feed:nothing"])
+
+
 @pytest.mark.parametrize("door", ["enable", "refresh"])
 async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     signed_in: SignIn, crawl: Crawl, site: FeedSite, door: str
@@ -32,7 +81,7 @@ async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     client = await signed_in()
     made = await client.post("/api/v1/subscriptions", json={"url": site.feed_url()})
     site.misbehave(status=410)
-    await crawl.check()
+    await crawl.check(at_least=DAY)
     mine = f"/api/v1/subscriptions/{made.json()['id']}"
     assert (await client.get(mine)).json()["feed"]["fetch_state"]["stopped_at"]
     site.behave()
@@ -41,6 +90,26 @@ async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     await crawl.check()
     state = (await client.get(mine)).json()["feed"]["fetch_state"]
     assert (state["status"], state["stopped_at"], state["consecutive_failures"]) == ("success", None, 0)
+
+
+async def test_a_refresh_that_is_refused_says_why(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+    site.misbehave(status=429, headers={"Retry-After": "3600"})
+    client = await signed_in()
+    await crawl.follow(site.feed_url(), user_id=client.user_id)
+    await crawl.check()
+    (mine,) = (await client.get("/api/v1/subscriptions")).json()["items"]
+
+    one = (await client.post(f"/api/v1/subscriptions/{mine['id']}/refresh")).json()
+    every = (await client.post("/api/v1/subscriptions/refresh")).json()
+
+    assert (one["refreshing"], one["reason"]) == (False, "The site has asked to be left alone for a while.")
+    assert one["retry_at"] == mine["feed"]["fetch_state"]["retry_after_until"]
+    refused = {"id": mine["id"], "reason": one["reason"], "retry_at": one["retry_at"]}
+    assert every == {"refreshing": 0, "refused": [refused]}
+
+    await crawl.change("UPDATE feeds SET enabled = false")
+    off = (await client.post(f"/api/v1/subscriptions/{mine['id']}/refresh")).json()
+    assert "operator" in off["reason"] and off["retry_at"] is None
 
 
 async def test_wrong_addresses_are_400_and_a_second_time_is_409(signed_in: SignIn, site: FeedSite) -> None:
@@ -161,7 +230,10 @@ async def test_opml_goes_in_by_file_and_by_body_and_comes_out(signed_in: SignIn)
     opml = b'<opml><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/></body></opml>'
     by_file = await client.post("/api/v1/opml", files={"file": ("mine.opml", opml)})
     by_body = await client.post("/api/v1/opml", content=opml, headers={"Content-Type": "text/x-opml"})
-    assert by_file.json() == {"imported": 1, "skipped": 0, "errors": []}
-    assert by_body.json() == {"imported": 0, "skipped": 1, "errors": []}
+    line = {"title": "A", "url": "http://127.0.0.1:9/a"}
+    added = {**line, "status": "added", "message": ""}
+    followed = {**line, "status": "followed", "message": "You follow this feed already."}
+    assert by_file.json() == {"imported": 1, "skipped": 0, "errors": [], "lines": [added]}
+    assert by_body.json() == {"imported": 0, "skipped": 1, "errors": [], "lines": [followed]}
     assert b'xmlUrl="http://127.0.0.1:9/a"' in (await client.get("/api/v1/opml")).content
     assert (await client.post("/api/v1/opml", content=b"no")).status_code == 400

@@ -151,13 +151,35 @@ async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf)
     assert [one["title"] for one in listed if one["url"] == address] == ["Mine"]
 
 
-async def test_the_address_is_kept_letter_by_letter(shelf: Shelf) -> None:
+async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(
+    shelf: Shelf,
+) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more").replace("http://", "HTTP://") + "#top"
     app = await shelf.speak()
     assert (await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}")).text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
-    assert address in [one["url"] for one in listed]
+    assert shelf.site.feed_url("more") in [one["url"] for one in listed]
+    assert (await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{address}")).text == "OK"
+    listed = (await app.read("subscription/list"))["subscriptions"]
+    assert shelf.site.feed_url("more") not in [one["url"] for one in listed]
+
+
+async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title_at_once(
+    shelf: Shelf,
+) -> None:
+    shelf.site.feed("more", title="The More Times")
+    shelf.site.publish("Six", feed="more")
+    page = shelf.site.page("/home", feeds=("more",))
+    app = await shelf.speak()
+    made = (await app.post("subscription/quickadd", quickadd=page)).json()
+    assert made["streamName"] == "The More Times"
+    listed = {one["id"]: one for one in (await app.read("subscription/list"))["subscriptions"]}
+    mine = listed[made["streamId"]]
+    assert (mine["url"], mine["title"]) == (shelf.site.feed_url("more"), "The More Times")
+    fever = {one["url"]: one["title"] for one in (await shelf.fever("feeds"))["feeds"]}
+    assert fever[shelf.site.feed_url("more")] == "The More Times"
+    assert shelf.site.count("more") == 1
 
 
 async def test_several_feeds_are_edited_with_parallel_titles(shelf: Shelf) -> None:

@@ -118,3 +118,21 @@ async def test_nobody_reads_or_changes_what_is_not_theirs(shelf: Shelf, signed_i
     state = (await other.get(f"/api/v1/entries/{secret}")).json()
     assert (state["read"], state["starred"], state["tags"]) == (False, False, [])
     assert (await shelf.fever("items", with_ids=str(secret)))["items"] == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "always", "never"])
+async def test_whole_articles_are_sent_where_the_reader_chose_always(shelf: Shelf, mode: str) -> None:
+    followed = (await shelf.page.get("/api/v1/subscriptions")).json()["items"]
+    news = next(one["id"] for one in followed if one["feed_id"] == str(shelf.feeds["news"]))
+    answer = await shelf.page.patch(f"/api/v1/subscriptions/{news}", json={"full_text": mode})
+    assert answer.status_code == 200
+    entry = await shelf.publish("Teaser", content="<p>Reeds clean the water.</p>")
+    article = "<p>Reeds clean the water. They grow by the lake, and birds nest there.</p>"
+    await shelf.crawl.change(
+        "UPDATE entry_bodies SET full_content = :article WHERE entry_id = :id", article=article, id=entry
+    )
+    app = await shelf.speak()
+    (item,) = (await app.post("stream/items/contents", i=str(entry))).json()["items"]
+    (fever,) = (await shelf.fever("items", with_ids=str(entry)))["items"]
+    expected = article if mode == "always" else "<p>Reeds clean the water.</p>"
+    assert (item["summary"]["content"], fever["html"]) == (expected, expected)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from tests.clients import Client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-from tests.http.web.forms import HTMX, texts
+from tests.http.web.forms import HTMX, OWN_PAGE, texts
 
 OPML = """<opml version="2.0"><body><outline text="News">
 <outline text="One" xmlUrl="{one}"/><outline text="Known" xmlUrl="{known}"/>
@@ -96,6 +96,35 @@ async def test_several_addresses_are_followed_one_by_one(reader: Client, site: F
     assert f'name="url" value="{one}"' in shown and f'name="url" value="{other}"' not in shown
 
 
+async def test_each_of_several_addresses_keeps_its_password(
+    reader: Client, site: FeedSite, crawl: Crawl
+) -> None:
+    """Also after another was followed: the page comes anew then, and the address bar knows no password."""
+    one = site.feed_url("one")
+    other = site.feed_url("other").replace("://", "://ann:s3cret@")
+    shown = await reader.post("/add", data={"url": f"{one} {other}"}, headers=HTMX)
+    assert f'name="asked" value="{one} {other}"' in shown.text
+    assert "s3cret" not in shown.headers["hx-push-url"]
+    again = await reader.post("/feeds", data={"url": one, "next": "/add", "asked": f"{one} {other}"})
+    assert again.status_code == 200 and "Several addresses" in again.text
+    assert f'name="url" value="{one}"' not in again.text
+    assert 'name="username" value="ann"' in again.text and 'name="password" value="s3cret"' in again.text
+    wish = {"url": site.feed_url("other"), "username": "ann", "password": "s3cret"}
+    await reader.post("/feeds", data={**wish, "next": "/add", "asked": f"{one} {other}"})
+    assert await crawl.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
+
+
+async def test_a_feed_that_asks_for_a_password_opens_the_fields_for_it(
+    reader: Client, site: FeedSite, crawl: Crawl
+) -> None:
+    site.protect("ann", "s3cret")
+    await reader.post("/feeds", data={"url": site.feed_url()})
+    (id_,) = await crawl.column("SELECT id FROM subscriptions")
+    assert "Give its name and password in the settings of the feed." in (await reader.get("/feeds")).text
+    form = (await reader.get(f"/feeds/{id_}/edit")).text
+    assert '<details class="keeping" open><summary class="btn" data-kind="quiet">Name and password' in form
+
+
 async def test_a_feed_is_asked_for_once_to_be_shown(reader: Client, site: FeedSite) -> None:
     site.feed(title="Tidewater Post")
     site.publish("Hello", key="a")
@@ -133,6 +162,82 @@ async def test_only_an_address_can_be_saved_for_later(reader: Client) -> None:
     shown = (await reader.get("/add", params={"url": "javascript:alert(1)"})).text
     assert texts(shown) == ["This is not the address of a page or feed."]
     assert "/saved-pages" not in shown
+
+
+async def test_a_password_that_is_typed_is_kept_and_stays_out_of_the_address_bar(
+    reader: Client, site: FeedSite, crawl: Crawl
+) -> None:
+    site.protect("ann", "s3cret")
+    site.publish("Hello", key="a")
+    typed = site.feed_url().replace("://", "://ann:s3cret@")
+    clean = f"/add?url={quote(site.feed_url(), safe='')}"
+    assert (await reader.get("/add", params={"url": typed})).headers["location"] == clean
+    shared = await reader.get("/add", params={"text": f"A nice feed {typed}"})
+    assert shared.headers["location"] == clean
+    looked = await reader.post("/add", data={"url": typed}, headers=HTMX)
+    assert looked.headers["hx-push-url"] == clean and "Hello" in looked.text
+    whole = await reader.post("/add", data={"url": typed}, headers=OWN_PAGE)
+    assert whole.status_code == 200 and f'value="{site.feed_url()}"' in whole.text
+    words = await reader.post("/add", data={"url": f"Nice: {typed}"}, headers=HTMX)
+    assert "s3cret" not in words.text + words.headers["hx-push-url"]
+    assert 'name="username" value="ann"' in looked.text and 'name="password" value="s3cret"' in looked.text
+    asked = site.count()
+    wish = {"url": site.feed_url(), "username": "ann", "password": "s3cret", "next": "/add"}
+    followed = await reader.post("/feeds", data=wish)
+    assert followed.headers["location"].startswith("/feed/")
+    assert site.count() == asked, "the preview's document is the feed's first"
+    assert await crawl.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
+    assert await crawl.column("SELECT count(*) FROM entries") == [1]
+
+
+async def test_a_site_that_asks_for_a_password_is_given_one(reader: Client, site: FeedSite) -> None:
+    site.protect("ann", "s3cret")
+    site.publish("Hello", key="a")
+    locked = await reader.post("/add", data={"url": site.feed_url()}, headers=HTMX)
+    assert 'type="password"' in locked.text
+    wish = {"url": site.feed_url(), "username": "ann", "password": "s3cret"}
+    assert "Hello" in (await reader.post("/add", data=wish, headers=HTMX)).text
+    wrong = await reader.post("/add", data={**wish, "username": "a:b"}, headers=HTMX)
+    assert texts(wrong.text) == ["The user name must be one line of at most 255 characters without a colon."]
+
+
+async def test_what_is_typed_without_a_password_is_in_the_address_bar(reader: Client, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    here = f"/add?url={quote(site.feed_url(), safe='')}"
+    assert (await reader.post("/add", data={"url": site.feed_url()})).headers["location"] == here
+    assert not site.seen()
+    looked = await reader.post("/add", data={"url": site.feed_url()}, headers=HTMX)
+    assert looked.headers["hx-push-url"] == here
+    assert (await reader.post("/add", data={"url": " "})).headers["location"] == "/add"
+
+
+async def test_following_what_was_shown_asks_its_server_once(reader: Client, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    page = site.page("/", feeds=("main",))
+    await reader.get("/add", params={"url": page}, headers=HTMX)
+    await reader.post("/feeds", data={"url": site.feed_url(), "next": "/add"})
+    assert (site.count(), len(site.seen_at("/"))) == (1, 1)
+
+
+async def test_several_addresses_need_no_scheme(reader: Client, site: FeedSite) -> None:
+    bare = site.feed_url().removeprefix("http://")
+    shown = await reader.get("/add", params={"url": f"{bare}\nexample.org/feed"}, headers=HTMX)
+    assert "Several addresses" in shown.text
+    assert f'name="url" value="{bare}"' in shown.text and 'name="url" value="example.org/feed"' in shown.text
+    site.publish("Hello", key="a")
+    assert (await reader.post("/feeds", data={"url": bare, "next": "/add"})).status_code == 303
+    words = await reader.get("/add", params={"url": "example.org and others"}, headers=HTMX)
+    assert "Several addresses" not in words.text
+
+
+async def test_a_search_for_a_feed_that_is_not_followed_says_so(reading: Client) -> None:
+    added = (await reading.get("/add", params={"url": "feed:nothing"}, headers=HTMX)).text
+    assert texts(added) == ["You follow no feed called nothing."]
+    found = (await reading.get("/search", params={"q": "feed:nothing grey"})).text
+    assert "You follow no feed called nothing." in found
+    others = (await reading.get("/search", params={"q": "folder:none tag:no -feed:nothing"})).text
+    assert "There is no folder called none. There is no tag called no." in others
+    assert "no feed called" not in others
 
 
 async def test_a_list_is_brought_in_with_a_report(reading: Client, site: FeedSite, crawl: Crawl) -> None:

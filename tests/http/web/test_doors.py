@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.letters import Letter, Sent
+from reedbed.domain.times import DAY
 from reedbed.roles.app import Application, create_app
 from reedbed.services.mail_links import make_link
 from reedbed.services.registration import invite
 from reedbed.services.runtime import Runtime
+from reedbed.services.sessions import MADE_AHEAD
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
 from tests.http.web.forms import texts, tokens
@@ -116,7 +118,7 @@ async def test_a_password_is_reset_by_its_link_once(
 
 async def test_forgetting_is_answered_alike_for_every_address(visitor: Client, client: Client) -> None:
     answers = {
-        (await _send(visitor, "/forgot", email=f"{name}@example.org")).text.count("a letter with a link")
+        (await _send(visitor, "/forgot", email=f"{name}@example.org")).text.count("a mail with a link")
         for name in "ab"
     }
     assert answers == {1}
@@ -124,6 +126,30 @@ async def test_forgetting_is_answered_alike_for_every_address(visitor: Client, c
     assert "This Reedbed cannot send mail" in unable.text
 
 
+async def test_after_three_mails_the_page_says_when_the_next_can_be_sent(visitor: Client) -> None:
+    for _ in range(3):
+        assert "a mail with a link" in (await _send(visitor, "/forgot", email="a@example.org")).text
+    refused = await _send(visitor, "/forgot", email="a@example.org")
+    assert refused.status_code == 429 and "on its way" not in refused.text
+    (why,) = texts(refused.text)
+    assert why.startswith("Mails to this address were asked for too often. The next one can be sent in ")
+
+
 async def _send(client: Client, path: str, **fields: str):
     page = await client.get(path)
     return await client.post(path, data={"csrf_token": tokens(page.text).pop(), **fields})
+
+
+async def test_who_logged_in_under_a_wrong_clock_is_told_why_it_ended(
+    crawl: Crawl, by_cookie: SignIn
+) -> None:
+    crawl.clock.ahead += 3650 * DAY
+    visitor = await by_cookie()
+    crawl.clock.ahead -= 3650 * DAY
+    answer = await visitor.get("/api/v1/entries")
+    assert (answer.status_code, answer.json()["error"]["message"]) == (401, MADE_AHEAD)
+    sent = await visitor.get("/unread", follow_redirects=False)
+    assert sent.status_code == 303
+    page = await visitor.get(sent.headers["location"])
+    assert page.status_code == 200
+    assert MADE_AHEAD in page.text

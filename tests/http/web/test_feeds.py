@@ -99,9 +99,130 @@ async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_nex
     assert any("Checked just now. Next about" in one and "because" in one for one in why)
     assert any("gone for good" in one for one in why)
     assert any(
-        one.startswith("Authentication required. The feed asks for a name and password") for one in why
+        one.startswith("Authentication required. Give its name and password in the settings") for one in why
     )
     assert "Look for a new address" in part and "Give the password" in part
+
+
+async def test_the_chips_count_within_the_search(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+    site.misbehave(feed="broken", status=503)
+    await crawl.follow(site.feed_url("broken"), user_id=reading.user_id)
+    await crawl.check()
+    part = (await reading.get("/feeds?search=MARROW", headers=HTMX)).text
+    counts = re.findall(r'/feeds\?[^"]*search=MARROW[^"]*"[^>]*>([^<]+?)\s*<span[^>]*>(\d*)', part)
+    assert dict(counts) | {} == {"All": "1", "Working": "1", "Pending": "0", "Error": "0"}
+
+
+BROKEN_OFF = '<rss version="2.0"><channel><title>Half</title>%s<item><title>Last'
+WHOLE_ITEM = "<item><title>First</title><guid>1</guid></item>"
+
+
+async def _fail(crawl: Crawl, site: FeedSite, user_id: int) -> None:
+    """A feed for each way to fail."""
+    site.misbehave(feed="asks", status=401)
+    site.misbehave(feed="missing", status=404)
+    site.misbehave(feed="busy", status=503)
+    site.misbehave(feed="nothing", body=(BROKEN_OFF % "").encode(), content_type="application/rss+xml")
+    site.misbehave(feed="half", body=(BROKEN_OFF % WHOLE_ITEM).encode(), content_type="application/rss+xml")
+    addresses = [site.feed_url(name) for name in ("asks", "missing", "busy", "nothing", "half")]
+    for address in (*addresses, site.page("/page", feeds=()), "http://no-such-name.invalid/feed"):
+        await crawl.follow(address, user_id=user_id)
+    await crawl.check()
+
+
+def _marks(page: str) -> dict[str, tuple[bool, str]]:
+    """By a word of the name of the feed: whether it needs the reader, and what the mark says."""
+    shown = re.findall(
+        r'<bdi[^>]*>([^<]+)</bdi></span><span class="trouble"( data-needs)? title="([^"]+)"', page
+    )
+    return {
+        re.split(r"[/.]", name)[-2] if "/" in name else name: (bool(needs), why) for name, needs, why in shown
+    }
+
+
+async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    await _fail(crawl, site, reading.user_id)
+    marks = _marks((await reading.get("/unread")).text)
+    assert len(marks) == 7, marks
+    assert marks["asks"] == (
+        True,
+        "Authentication required. Give its name and password in the settings of the feed.",
+    )
+    address = "Check its address in the settings of the feed."
+    assert marks["missing"] == (True, f"Feed no longer available. {address}")
+    assert marks["nothing"] == (
+        True,
+        f"The feed is damaged, and none of its entries could be read. {address}",
+    )
+    assert marks["busy"] == (False, "The server answered 503. Reedbed tries again by itself.")
+    assert marks["Half"] == (
+        False,
+        "The feed is damaged. Some of its entries may be missing. Only its publisher can mend it.",
+    )
+    others = [
+        why for name, why in marks.items() if name not in ("asks", "missing", "nothing", "busy", "Half")
+    ]
+    assert sorted(needs for needs, _ in others) == [True, True]
+    assert any("no-such-name.invalid could not be found" in why for _, why in others)
+    assert any("web page, not with a feed" in why for _, why in others)
+
+
+async def test_damage_is_told_as_long_as_the_document_is_the_same(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    half = (BROKEN_OFF % WHOLE_ITEM).encode()
+    site.misbehave(feed="half", body=half, content_type="application/rss+xml")
+    feed_id = await crawl.follow(site.feed_url("half"), user_id=reading.user_id)
+    await crawl.check()
+    await crawl.check_anyway(feed_id)
+    state = await crawl.state(feed_id)
+    assert (state.status, state.last_error) == (
+        "success",
+        "The feed is damaged. Some of its entries may be missing.",
+    )
+    part = (await reading.get("/feeds", headers=HTMX)).text
+    assert "Damaged" in texts(part, 'class="chip"')
+    site.behave(feed="half")
+    site.publish("Whole", feed="half")
+    await crawl.check_anyway(feed_id)
+    assert (await crawl.state(feed_id)).last_error is None
+
+
+async def test_a_folder_of_broken_feeds_is_not_all_read(reader: Client, crawl: Crawl, site: FeedSite) -> None:
+    for name in ("one", "two"):
+        site.misbehave(feed=name, status=404)
+        await crawl.follow(site.feed_url(name), user_id=reader.user_id)
+    await crawl.check()
+    await crawl.change(
+        "INSERT INTO folders (id, user_id, name, position, created_at) VALUES (7, :user, 'Broken', 0, 0)",
+        user=reader.user_id,
+    )
+    await crawl.change("UPDATE subscriptions SET folder_id = 7")
+    broken = (await reader.get("/folder/7")).text
+    assert "None of the 2 feeds here can be read" in broken and "All read" not in broken
+    assert 'href="/feeds?status=error"' in broken
+
+    await crawl.change("UPDATE subscriptions SET folder_id = NULL")
+    assert "No feeds in this folder yet" in (await reader.get("/folder/7")).text
+    site.behave(feed="one")
+    await crawl.follow(site.feed_url("three"), user_id=reader.user_id)
+    partly = (await reader.get("/unread")).text
+    assert "All read" in partly and "2 feeds here cannot be read." in partly
+
+
+async def test_a_failing_feed_says_so_above_its_entries(
+    reading: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    (feed_id,) = await crawl.column("SELECT feed_id FROM subscriptions")
+    (subscription_id,) = await crawl.column("SELECT id FROM subscriptions")
+    assert "Next try" not in (await reading.get(f"/feed/{subscription_id}")).text
+    site.misbehave(status=404)
+    await crawl.check_anyway(feed_id)
+    page = (await reading.get(f"/feed/{subscription_id}")).text
+    assert "Herons 3" in page
+    assert 'class="banner" data-kind="warn"' in page and "Feed no longer available. Next try" in page
 
 
 async def test_a_feed_without_entries_says_why_where_they_would_be(
@@ -325,3 +446,24 @@ async def test_another_users_feed_is_not_found(
 
 async def _feeds(crawl: Crawl) -> list[int]:
     return await crawl.column("SELECT id FROM subscriptions ORDER BY id")
+
+
+async def test_name_and_password_are_set_in_the_form_of_a_feed(
+    reading: Client, site: FeedSite, crawl: Crawl
+) -> None:
+    (feed,) = await crawl.column("SELECT id FROM subscriptions")
+    form = (await reading.get(f"/feeds/{feed}/edit")).text
+    assert 'name="username" type="text" value=""' in form and 'name="password" type="password"' in form
+    site.protect("ann", "s3cret")
+    both = {"url": site.feed_url(), "username": "ann", "password": "s3cret"}
+    assert (await reading.post(f"/feeds/{feed}", data=both)).status_code == 303
+    form = (await reading.get(f"/feeds/{feed}/edit")).text
+    assert 'value="ann"' in form and "s3cret" not in form and 'placeholder="Unchanged"' in form
+    unchanged = {"url": site.feed_url(), "username": "ann", "password": "", "notify": "true"}
+    assert (await reading.post(f"/feeds/{feed}", data=unchanged)).status_code == 303
+    kept = "SELECT username FROM feeds WHERE owner_id IS NOT NULL AND password IS NOT NULL"
+    assert await crawl.column(kept) == ["ann"]
+    await reading.post(f"/feeds/{feed}", data={**unchanged, "username": ""})
+    assert await crawl.column(kept) == []
+    refused = await reading.post(f"/feeds/{feed}", data={"username": "", "password": "x"}, headers=HTMX)
+    assert (refused.status_code, texts(refused.text)) == (400, ["A password needs a user name."])

@@ -121,7 +121,7 @@ async def test_the_settings_keep_what_was_chosen(reader: Client) -> None:
 
 
 async def test_a_failed_reading_can_be_tried_again_from_the_article(reader: Client, room: Newsroom) -> None:
-    room.model.say(*[Reply(text="nonsense")] * 10)
+    room.model.say(*[Reply(text="nonsense")] * 2)
     await reader.post("/feeds/1/framing", data={"value": "true", "remote_ai": "true"})
     await room.run_jobs()
     entry = (await room.entries())[-1]

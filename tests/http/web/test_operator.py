@@ -1,11 +1,18 @@
 """The operator's pages."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import reedbed
 from reedbed.domain.backups import BackupPolicy
 from reedbed.roles.app import create_app
+from reedbed.services.cleanups import LEASE
+from reedbed.services.job_kinds import HANDLERS
 from reedbed.services.jobs import enqueue
+from reedbed.services.leases import acquire
 from reedbed.store import processes
+from reedbed.web.operator_sheets import WORK_NAMES
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 
@@ -26,6 +33,26 @@ async def test_the_overview_tells_of_checks_processes_and_work_under_way(
     assert "house:1" in page and "Slowest feeds" in page
     assert 'max="100" value="40"' in page
     assert "/admin/ai" in page and "/admin/database" in page and "/admin/people" in page
+
+
+async def test_jobs_and_leases_have_names_for_people(runtime, by_cookie):
+    for kind in HANDLERS:
+        await enqueue(runtime, kind, {})
+    started = r'(?:_every\([A-Z_]+, runtime, stop, |while_alone\(runtime, )"([\w ]+)"'
+    leases = re.findall(started, _worker_sources())
+    assert {"sweeping", "stories", "hubs", "health"} <= set(leases)
+    for name in (*leases, LEASE):
+        assert await acquire(runtime, name)
+    page = (await (await by_cookie("o@example.org", role="owner")).get("/admin")).text
+    for name in (*HANDLERS, *leases, LEASE):
+        assert WORK_NAMES[name] in page
+    assert "digest_mail" not in page and "saved_page" not in page
+
+
+def _worker_sources() -> str:
+    sources = Path(reedbed.__file__).parent
+    files = [file for part in ("worker", "services") for file in (sources / part).glob("*.py")]
+    return "".join(file.read_text() for file in files)
 
 
 async def test_the_database_page_names_the_largest_tables_and_the_copies(runtime, by_cookie, tmp_path):

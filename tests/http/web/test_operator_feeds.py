@@ -14,6 +14,10 @@ from tests.feedsite import FeedSite
 from tests.http.web.forms import OWN_PAGE, texts
 
 FEEDS = "/admin/feeds"
+BROKEN_OFF = (
+    b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>Whole</title></item>"
+    b"<item><title>Brok"
+)
 FORM = {
     **dict.fromkeys(("proxy", "user_agent", "username", "password", "interval", "max_failures"), ""),
     **dict.fromkeys(("polling", "allow_duplicate_urls"), "false"),
@@ -35,6 +39,8 @@ async def test_every_shared_feed_is_listed_with_its_state_and_trouble(
     await crawl.follow(site.feed_url("a"))
     await crawl.follow(site.feed_url("a"), user_id=await crawl.person())
     await crawl.follow(site.feed_url("b"))
+    site.misbehave(feed="d", body=BROKEN_OFF, content_type="application/rss+xml")
+    await crawl.follow(site.feed_url("d"))
     await disable_feed(crawl.runtime, str(await crawl.follow(site.feed_url("c"))))
     private = await crawl.follow("https://reeds.example/mine")
     await crawl.change("UPDATE feeds SET owner_id = 1 WHERE id = :id", id=private)
@@ -43,12 +49,46 @@ async def test_every_shared_feed_is_listed_with_its_state_and_trouble(
     assert "Herons" in page and "2 readers follow it." in page and "reeds.example" not in page
     assert "503" in page and "No run is planned." in page and "Turned off" in page
     counts = dict(re.findall(r'data-status="(\w+)"[^>]*>[^<]*<span class="count">(\d+)', page))
-    assert counts == {"all": "3", "working": "1", "pending": "0", "error": "1", "stopped": "0", "off": "1"}
+    assert counts == {
+        "all": "4",
+        "working": "1",
+        "damaged": "1",
+        "pending": "0",
+        "error": "1",
+        "stopped": "0",
+        "off": "1",
+    }
+    damaged = (await operator.get(FEEDS, params={"status": "damaged"})).text
+    assert names(damaged) == ["Half"] and "Some of its entries may be missing." in damaged
+    assert texts(damaged, 'class="chip"') == ["Damaged"]
     assert names((await operator.get(FEEDS, params={"status": "off"})).text) == [site.feed_url("c")]
     assert names((await operator.get(FEEDS, params={"search": "heron"})).text) == ["Herons"]
+    found = (await operator.get(FEEDS, params={"search": "heron"})).text
+    counts = dict(re.findall(r'data-status="(\w+)"[^>]*>[^<]*<span class="count">(\d+)', found))
+    assert {name for name, count in counts.items() if count != "0"} == {"all", "working"}
     assert "No feed fits." in (await operator.get(FEEDS, params={"search": "stork"})).text
     assert (await operator.get(FEEDS, params={"status": "odd"})).status_code == 400
     assert 'href="/admin/feeds"' in (await operator.get("/admin")).text
+
+
+async def test_a_feed_plots_its_success_rate_and_how_often_it_brings_something(
+    operator: Client, crawl: Crawl, site: FeedSite
+) -> None:
+    for number in range(6):
+        site.publish(f"Heron {number}")
+    feed_id = await crawl.follow(site.feed_url())
+    other = await crawl.follow(site.feed_url("other"))
+    await crawl.check()
+    site.misbehave(status=503)
+    await crawl.check_anyway(feed_id)
+    await crawl.check_anyway(other)
+    page = (await operator.get(f"{FEEDS}/{feed_id}?span=day")).text
+    plots = re.findall(r'<figure class="plot card">.*?</figure>', page, re.DOTALL)
+    assert len(plots) == 2
+    assert "Success rate" in plots[0] and "50.0\u00a0%" in plots[0] and 'class="p-line"' in plots[0]
+    assert "Update frequency" in plots[1] and "6.0 a day" in plots[1] and 'class="p-bar"' in plots[1]
+    assert "0.2 a day" in (await operator.get(f"{FEEDS}/{feed_id}")).text
+    assert (await operator.get(f"{FEEDS}/{feed_id}?span=year")).status_code == 400
 
 
 async def test_the_list_has_pages(operator: Client, crawl: Crawl) -> None:

@@ -27,13 +27,13 @@ async def fetcher() -> AsyncIterator[Fetcher]:
 @pytest_asyncio.fixture
 async def impatient() -> AsyncIterator[Fetcher]:
     """Where nothing but its patience would end a fetch."""
-    async with fetcher_with(patience=2.0, idle=0.8) as made:
+    async with fetcher_with(patience=2.0) as made:
         yield made
 
 
 @asynccontextmanager
-async def fetcher_with(*, patience: float = 30.0, idle: float = 30.0) -> AsyncIterator[Fetcher]:
-    made = Fetcher(LOOPBACK_ALLOWED, timeout=patience, idle_timeout=idle, max_bytes=512 * 1024)
+async def fetcher_with(*, patience: float = 30.0) -> AsyncIterator[Fetcher]:
+    made = Fetcher(LOOPBACK_ALLOWED, timeout=patience, max_bytes=512 * 1024)
     try:
         yield made
     finally:

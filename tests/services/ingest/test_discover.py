@@ -1,9 +1,11 @@
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 from reedbed.domain.discovery import Candidate, Discovery
+from reedbed.domain.fetching import Failed
 from reedbed.ingest.discover import discover, looks_like_feed
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.guard import Guard
@@ -104,10 +106,12 @@ async def test_nothing_found_is_said_in_one_sentence(site: Pages, fetcher: Fetch
 
 
 async def test_a_page_that_cannot_be_fetched_says_why(site: Pages, fetcher: Fetcher) -> None:
-    assert await _discover(fetcher, site.url("/nowhere")) == Discovery(
+    found = await _discover(fetcher, site.url("/nowhere"))
+    assert replace(found, failure=None) == Discovery(
         reason="There is nothing at this address: the site answered 404. Check it for a typing error.",
         unreachable=True,
     )
+    assert isinstance(found.failure, Failed) and found.failure.status == 404
 
 
 async def test_a_host_that_wants_peace_gets_it(site: Pages, fetcher: Fetcher) -> None:

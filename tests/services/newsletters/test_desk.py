@@ -33,7 +33,11 @@ async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(crawl:
         ("mailto:plain@letters.example.org", owner, "mail") for owner in (mine, theirs)
     ]
     assert await crawl.check(at_least=10**10) == []
-    assert await refresh_all(runtime, mine) == 0
+    started, (refused,) = await refresh_all(runtime, mine)
+    assert (started, refused.reason) == (
+        0,
+        "Nothing is fetched for this feed: its entries come by other ways.",
+    )
     (followed,) = await following(runtime, mine)
     assert (followed.unread, followed.feed.state.status) == (1, "success")
     assert [hint.topic for hint in crawl.heard("new_entry")] == ["new_entry"] * 2

@@ -65,13 +65,14 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_a_paragraph_known_at_one_glance_reads_as_one_walked_tag_by_tag(inside: str) -> None:
+def test_well_formed_markup_is_read_as_the_parser_reads_it(inside: str) -> None:
+    stray = "</x>"  # means nothing, and sends all of it through the parser
     for html in (
         f"<p>{inside}</p>",
         f"<div><p>{inside}</p>\n<p>One <em>more</em></p></div>",
         f"<p>In a row</p> \n<p>{inside}</p>\xa0<p>Last</p> {inside}<p></p>",
     ):
-        assert clean(html) == clean(html.replace("<p>", "<p >"))
+        assert clean(html) == clean(f"{stray}{html}")
 
 
 def test_plain_words_stay_as_they_are() -> None:
@@ -94,6 +95,12 @@ def test_relative_addresses_resolve_against_the_page() -> None:
 
 def test_relative_addresses_without_a_page_are_dropped() -> None:
     assert clean('<a href="x">x</a><img src="a.png">', None) == "<a>x</a>"
+
+
+@pytest.mark.parametrize("address", ["https://[v1.x]/", "//[::1]\\a", "https://u@[x]/", "//[::1"])
+def test_brackets_hold_an_ip_address_and_nothing_else(address: str) -> None:
+    assert clean(f'<a href="{address}">x</a>') == "<a>x</a>"
+    assert 'href="https://[::1]:8080/x"' in clean('<a href="https://[::1]:8080/x">x</a>')
 
 
 def test_mail_addresses_stay() -> None:
@@ -139,6 +146,28 @@ def test_parts_of_a_page_become_plain_blocks() -> None:
 
 def test_crossed_and_unclosed_tags_are_put_in_order() -> None:
     assert clean("<p>a <b>b <i>c</b> d</i><p>e") == "<p>a <b>b <i>c</i></b><i> d</i></p><p>e</p>"
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<h1><span>a<h2>b</h2></span></h1>", "<h1>a</h1><h2>b</h2>"),
+        ("<div>" * 120 + "<b>a</b>" + "</div>" * 120, "<div>" * 96 + "a" + "</div>" * 96),
+        ("<p><marquee><p>a</p></marquee></p>", "<p>a</p>"),
+    ],
+)
+def test_markup_out_of_place_never_shows_as_text(markup: str, expected: str) -> None:
+    assert clean(markup) == expected
+
+
+@pytest.mark.parametrize("stray", ["", "</x>"])
+def test_an_address_holds_no_signs_that_only_look_like_references(stray: str) -> None:
+    link = clean(f'{stray}<a href="https://e.example/?a=1&copy=2&lt=3&amp;b=4&quot;">x</a>')
+    assert link == f'<a href="https://e.example/?a=1&amp;copy=2&amp;lt=3&amp;b=4%22"{OUT}x</a>'
+
+
+def test_text_keeps_its_references() -> None:
+    assert clean("<p>&copy;&nbsp;5 &gt; 4 &#8217; &notit; AT&T</p>") == "<p>©\xa05 &gt; 4 ’ ¬it; AT&amp;T</p>"
 
 
 def test_a_stray_end_tag_cannot_leave_its_place_on_the_page() -> None:

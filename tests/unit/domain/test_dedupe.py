@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,6 +141,49 @@ def test_three_collisions_make_guids_unreliable() -> None:
     assert guids(done) == [None, None, None]
     third = plan([entry("a", "http://y/a", "x")], stored(before), Traits(collisions=2), NOW)
     assert third.unreliable
+
+
+def test_an_entry_that_keeps_its_title_has_moved_and_is_no_collision() -> None:
+    known = Known(
+        by_guid={guid: Seen(id, f"http://x/{guid}", "h", "Title") for id, guid in enumerate("abc", 1)}
+    )
+    done = plan([entry(guid, f"http://y/{guid}", "new text") for guid in "abc"], known, PLAIN, NOW)
+    assert (done.new, done.collisions, done.unreliable) == ((), 0, False)
+    assert [(change.entry_id, change.url) for change in done.changed] == [
+        (1, "http://y/a"),
+        (2, "http://y/b"),
+        (3, "http://y/c"),
+    ]
+
+
+def test_without_guids_the_words_find_an_entry_that_moved() -> None:
+    lost = Traits(unreliable=True)
+    before = first(*(entry("a", f"http://x/{i}", f"text {i}") for i in range(4)), traits=lost)
+    done = again(before, *(entry("a", f"http://y/{i}", f"text {i}") for i in range(4)), traits=lost)
+    assert (done.new, sorted(done.unchanged)) == ((), [1, 2, 3, 4])
+    # The same words at another address beside the old one are another entry.
+    beside = again(
+        before, entry("a", "http://x/0", "text 0"), entry("a", "http://y/0", "text 0"), traits=lost
+    )
+    assert (len(beside.new), beside.unchanged) == (1, (4,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<p>One two</p><p>three</p>", " <p>One  two</p>\n\n<p>\tthree </p>", "<p>One\r\ntwo</p> <p>three</p>"],
+)
+def test_white_space_makes_no_second_entry(text: str) -> None:
+    before = first(entry(None, None, "<p>One two</p>\n<p>three</p>"))
+    done = again(before, entry(None, None, text))
+    assert (done.new, done.changed, done.unchanged) == ((), (), (1,))
+    assert len(first(entry(None, None, text), entry(None, None, "<p>One two</p>\n<p>three</p>")).new) == 1
+    assert len(again(before, entry(None, None, "<p>Onetwo</p><p>three</p>")).new) == 1
+
+
+def test_a_text_stored_with_its_spaces_is_known_again() -> None:
+    spaced = entry(None, None, "one  two")
+    known = Known(by_hash={change_hash("Title", "one  two"): Seen(5, None, change_hash("Title", "one  two"))})
+    assert plan([spaced], known, PLAIN, NOW).unchanged == (5,)
 
 
 def test_one_guid_for_all_loses_no_entry() -> None:

@@ -42,6 +42,8 @@ def test_noise_goes_and_nothing_else(written: str, key: str) -> None:
         "",
         "http://",
         "http://[::1",
+        "http://[v1.x]/",
+        "http://[::1]\\a",
         "http://a:99999/",
     ],
 )
@@ -97,6 +99,8 @@ def test_a_feed_needs_an_address(typed: str) -> None:
         "http://a b/",
         "http://a\n.com/x",
         "http://x:y/",
+        "http://[v1.x]/",
+        "http://[::1]\\a",
     ],
 )
 def test_a_feed_address_is_http(typed: str) -> None:
@@ -179,6 +183,13 @@ def test_the_host_is_plain() -> None:
         "https://site.com/private-0a1b2c3d/basic.ics",
         "https://site.com/feed?feed=0123456789abcdef0123456789abcdef01234567&user=me",
         "https://feeds.example.com/rss/u8Fh2kLm93nBvCx01QzPwErTyA7/show",
+        *(
+            f"https://site.com/feed?a=1&{name}=abc"
+            for name in ("k", "t", "pw", "sid", "session", "hash", "jwt", "session_id", "PW", "user_hash")
+        ),
+        "https://feeds.example.com/shows/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
+        "https://feeds.example.com/0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0.rss",
+        "https://feeds.example.com/feed?id=0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
     ],
 )
 def test_an_address_with_a_secret_is_private(url: str) -> None:
@@ -191,7 +202,9 @@ def test_an_address_with_a_secret_is_private(url: str) -> None:
         "https://site.com/feed.xml",
         "https://site.com/feed?keyword=cats&author=me&monkey=1",
         "https://www.youtube.com/feeds/videos.xml?channel_id=UCBR860B28hp2BmDPdntcQ12",
-        "https://feeds.example.com/public/shows/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
+        "https://site.com/feed?talk=1&pwa=2&hashtag=cats&sidebar=1&sessions=all",
+        "https://site.com/feed?k=&t",
+        "https://site.com/t/k/hash/session",
         "https://site.com/a-very-long-title-about-something-of-2026-and-more",
         "https://site.com/?feed=rss2&token=",
         "not an address",

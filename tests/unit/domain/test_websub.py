@@ -104,6 +104,10 @@ def test_anything_else_proves_nothing(header: str | None) -> None:
     assert not is_signed("secret", b"", header)
 
 
+def test_a_secret_that_could_not_be_decrypted_proves_nothing() -> None:
+    assert not is_signed("", b"<rss/>", f"sha256={hmac.new(b'', b'<rss/>', 'sha256').hexdigest()}")
+
+
 def test_while_a_hub_sends_a_check_a_day_is_enough_unless_the_operator_says_otherwise() -> None:
     hourly = tuple(NOW - number * HOUR for number in range(5))
     quiet = CacheHints()

@@ -3,11 +3,13 @@
 import asyncio
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.newsletters import Mail, NotAMail
 from reedbed.ingest.mail import read_mail
+from reedbed.ingest.mail.headers import mailbox
 from reedbed.ingest.mail.mime import read_mime
 from reedbed.ingest.mail.pictures import media_type
 from reedbed.ingest.mail.wire import packed, unpacked
@@ -80,3 +82,29 @@ def test_a_mail_read_apart_is_the_same() -> None:
     here = asyncio.run(read_mail(raw))
     apart = asyncio.run(read_mail(raw + (b"x" * 990 + b"\r\n") * 3_200))
     assert isinstance(here, Mail) and here == apart
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("a@x.example", ("", "a@x.example")),
+        ("Anna Reed <a@x.example>", ("Anna Reed", "a@x.example")),
+        ('"Reed, Anna" <a@x.example>', ("Reed, Anna", "a@x.example")),
+        (r'"The \"Marsh\"" <a@x.example>', ('The "Marsh"', "a@x.example")),
+        ("Reed, Anna <a@x.example>", ("Reed, Anna", "a@x.example")),
+        ("bank@y.example <a@x.example>", ("bank@y.example", "a@x.example")),
+        ("Anna <a@x.example>, Ben <b@x.example>", ("Anna", "a@x.example")),
+        ("a@x.example, b@x.example", ("", "a@x.example")),
+        ("a@x.example (Anna)", ("Anna", "a@x.example")),
+        ("(none@y.example) a@x.example", ("none@y.example", "a@x.example")),
+        ("Readers: a@x.example, b@x.example;", ("", "a@x.example")),
+        ("a@[192.0.2.1]", ("", "a@[192.0.2.1]")),
+        ('"unclosed <a@x.example', ("unclosed", "a@x.example")),
+        ("=?utf-8?q?=C3=84nne?= <a@x.example>", ("Änne", "a@x.example")),
+        ("Nobody <>", ("", "")),
+        ("undisclosed-recipients:;", ("", "")),
+        ("", ("", "")),
+    ],
+)
+def test_every_python_reads_the_same_sender(header: str, expected: tuple[str, str]) -> None:
+    assert mailbox(header) == expected

@@ -32,6 +32,15 @@ def test_content_is_printed_clean(tmp_path: Path) -> None:
     assert orjson.loads(result.stdout)["items"][0]["content_html"] == "<p>hi</p>"
 
 
+def test_a_picture_over_http_is_printed_with_its_address(tmp_path: Path) -> None:
+    file = tmp_path / "feed.xml"
+    file.write_text(
+        rss("<description>&lt;img src='http://e.example/a.png?a=1&amp;amp;b=2'&gt;</description>")
+    )
+    content = orjson.loads(CliRunner().invoke(parse_command, [str(file)]).stdout)["items"][0]["content_html"]
+    assert content == '<img src="http://e.example/a.png?a=1&amp;b=2" loading="lazy" decoding="async">'
+
+
 def test_several_feeds_are_one_line_each() -> None:
     result = CliRunner().invoke(parse_command, [str(DATA / "wire.rdf"), str(DATA / "journal.atom")])
     assert [orjson.loads(line)["title"] for line in result.stdout.splitlines()] == ["Wire", "A slow journal"]

@@ -1,5 +1,6 @@
-from reedbed.domain.feeds import Author, Enclosure, Rhythm
+from reedbed.domain.feeds import Author, Enclosure, ParsedFeed, Rhythm
 from reedbed.domain.times import HOUR, MINUTE
+from reedbed.ingest.parse.fallback import read_with_feedparser
 from tests.unit.parse.feeds import item, read, rss, sample
 
 
@@ -140,3 +141,16 @@ def test_an_address_that_cannot_be_opened_is_no_link() -> None:
 
 def test_a_feed_without_entries_is_still_a_feed() -> None:
     assert read(rss()).entries == ()
+
+
+def test_an_atom_id_is_left_as_it_is() -> None:
+    """Also in a document so damaged that another parser reads it: an id that changes doubles its entry."""
+    whole = (
+        '<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://base.example/x/"><title>T</title>'
+        '<entry><id>Abc/1</id><title>One</title><link href="p"/></entry></feed>'
+    )
+    for document in (whole, whole.replace(' xml:base="https://base.example/x/"', "")):
+        assert read(document).entries[0].guid == "Abc/1"
+        damaged = read_with_feedparser(document.encode(), content_type=None, url="https://u.example/feed")
+        assert isinstance(damaged, ParsedFeed)
+        assert damaged.entries[0].guid == "Abc/1"

@@ -1,9 +1,9 @@
 // Marking many at once: shown at once, with the server's own undo.
-import { show } from "./marks.js";
+import { noteSent, show } from "./marks.js";
 import { clearSelection, reloadList, selection } from "./list.js";
 import { explain, send } from "./requests.js";
 import { refreshCounts } from "./counts.js";
-import { allRows } from "./rows.js";
+import { allRows, idOf } from "./rows.js";
 import { announce } from "./announce.js";
 import { closeMenus } from "./menus.js";
 import { dismiss, forgetUndo, showServerToast, showToast } from "./toast.js";
@@ -26,15 +26,16 @@ document.addEventListener("submit", (event) => {
 async function markMany(fields) {
   const read = fields.get("value") !== "false";
   const changed = affected(fields).filter((row) => row.hasAttribute("data-unread") === read);
-  for (const row of changed) show(row.id.slice(1), "read", read);
+  for (const row of changed) show(idOf(row), "read", read);
   closeMenus();
   try {
     const response = await send("/mark-read", fields);
+    noteSent(changed.map(idOf), "read", read, response);
     showServerToast(await response.text());
     clearSelection();
     await refreshCounts();
   } catch (error) {
-    for (const row of changed) show(row.id.slice(1), "read", !read);
+    for (const row of changed) show(idOf(row), "read", !read);
     explain(error, () => markMany(fields));
   }
 }

@@ -1,6 +1,7 @@
 // The next page comes before the end is reached; after 300 ms of waiting, skeletons say so.
 import { announce } from "./announce.js";
 import { watchSections } from "./far.js";
+import { showKnown } from "./marks.js";
 import { explain, part } from "./requests.js";
 import { say, sayCount } from "./words.js";
 
@@ -44,6 +45,7 @@ function append(more, html) {
   for (const link of arrived.content.querySelectorAll(".row h3 a")) link.tabIndex = -1;
   more.replaceWith(arrived.content);
   watchSections();
+  showKnown();
   if (count) announce(sayCount("more", count));
   else if (!hasMore()) announce(say("end"));
   watch();

@@ -1,8 +1,8 @@
 // The list: arrows among rows, selecting several, marking what was scrolled past.
 import { announce } from "./announce.js";
 import { rowOf } from "./far.js";
-import { show } from "./marks.js";
-import { send, part, explain } from "./requests.js";
+import { noteSent, queue, show } from "./marks.js";
+import { send, part, explain, isOffline } from "./requests.js";
 import {
   container,
   currentRow,
@@ -168,8 +168,9 @@ async function sendPassed() {
     fields.append(name, value);
   for (const id of ids) show(id, "read", true);
   try {
-    await send("/mark-read", fields);
+    noteSent(ids, "read", true, await send("/mark-read", fields));
   } catch (error) {
+    if (isOffline(error)) return void queue(ids, "read", true);
     for (const id of ids) show(id, "read", false);
     explain(error);
   }

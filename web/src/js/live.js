@@ -21,18 +21,20 @@ let told = 0;
 let hideTimer = 0;
 
 function listen() {
-  if (stream || !address) return;
+  if (stream || !address || !navigator.onLine) return;
   stream = new EventSource(beginning());
   stream.addEventListener("open", () => (wait = 1000));
   stream.addEventListener("error", retryWhenClosed);
   for (const [name, handle] of Object.entries(HEARD))
-    stream.addEventListener(name, (event) => handle(parsed(event)));
+    stream.addEventListener(name, (event) => {
+      if (event.lastEventId) document.body.dataset.newest = event.lastEventId;
+      handle(parsed(event));
+    });
 }
 
-// The first stream begins where the page ends, so that nothing falls between the two.
+// The first stream begins where the page ends, a later one where the last one ended, so that nothing is missed.
 function beginning() {
   const { newest } = document.body.dataset;
-  delete document.body.dataset.newest;
   return newest ? `${address}?since=${encodeURIComponent(newest)}` : address;
 }
 
@@ -189,5 +191,7 @@ document.addEventListener("visibilitychange", () => {
     refreshCounts().catch(() => {});
   }
 });
+addEventListener("offline", quiet); // else the browser tries again every two seconds
+addEventListener("online", listen);
 addEventListener("pagehide", quiet);
 addEventListener("pageshow", listen);

@@ -4,11 +4,14 @@ import { adjust, adjustUnread } from "./counts.js";
 import { explain, isOffline, send } from "./requests.js";
 import { afterPaint } from "./frames.js";
 import { keepForLater } from "./queue.js";
-import { rowOf } from "./far.js";
+import { memory } from "./memory.js";
+import { rowOf, sectionOf } from "./far.js";
 import { forgetUndo } from "./toast.js";
 import { say } from "./words.js";
 
 const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
+const NOT_SENT = Number.MAX_SAFE_INTEGER;
+const known = memory("marks", 600); // "id:what" → [value, when]; see `showKnown`
 let last = null;
 
 export async function mark(id, what, value, { quiet = false, undoable = true } = {}) {
@@ -20,12 +23,54 @@ export async function mark(id, what, value, { quiet = false, undoable = true } =
   show(id, what, value);
   if (!quiet) announce(say(SAID[what][Number(value)]));
   try {
-    await send(`/entry/${id}/${what}`, { value });
+    noteSent([id], what, value, await send(`/entry/${id}/${what}`, { value }));
   } catch (error) {
-    if (isOffline(error)) return keepForLater({ id, what, value });
+    if (isOffline(error)) return queue([id], what, value);
     show(id, what, before);
     explain(error, () => mark(id, what, value));
   }
+}
+
+/** Keep marks that could not be sent until the network is back. */
+export async function queue(ids, what, value) {
+  for (const id of ids) note(id, what, value, NOT_SENT);
+  await Promise.all(ids.map((id) => keepForLater({ id, what, value })));
+}
+
+/** The server has taken these marks. */
+export function noteSent(ids, what, value, response) {
+  for (const id of ids) note(id, what, value, Date.parse(response.headers.get("Date")));
+}
+
+/** The server refused a mark that had waited. */
+export function forgetMark(id, what) {
+  known.set(`${id}:${what}`, undefined);
+}
+
+/**
+ * Correct rows and the article where the page is older than what this device knows: the service worker shows pages
+ * as they were when they were kept. Only times of the server are compared; the clock of the device may be wrong.
+ */
+export function showKnown() {
+  for (const [key, [value, at]] of known.all()) {
+    const [id, what] = key.split(":");
+    if (at >= renderedAt(id)) paint(id, what, value);
+  }
+}
+
+/** Remember a mark as of a moment of the server, or else as of the moment in which the page was made. */
+function note(id, what, value, at) {
+  known.set(`${id}:${what}`, [value, Math.max(at || 0, renderedAt(id) || 0)]);
+}
+
+/** When the part of the page that shows this entry was made; NaN where none does. */
+function renderedAt(id) {
+  const row = rowOf(id);
+  return Number((row ? sectionOf(row) : articleOf(id))?.dataset.rendered);
+}
+
+function articleOf(id) {
+  return document.querySelector(`#article .read[data-entry="${id}"]`);
 }
 
 /** Take the last single mark back; false when there is none. */
@@ -45,14 +90,21 @@ export function isMarked(id, what) {
   return what === "read" ? !pressed : pressed;
 }
 
-/** Only the picture of it: rows, buttons, counts. Also used for what other devices did. */
+/** Show a mark without sending it. Also used for what other devices did. */
 export function show(id, what, value) {
+  if (isMarked(id, what) === value) return;
+  paint(id, what, value);
+  note(id, what, value);
+}
+
+/** Rows, buttons and counts. */
+function paint(id, what, value) {
   if (isMarked(id, what) === value) return;
   const row = rowOf(id);
   if (what === "read") {
     row?.toggleAttribute("data-unread", !value);
-    const feed =
-      row?.dataset.feed ?? document.querySelector(`#article .read[data-entry="${id}"]`)?.dataset.feed;
+    articleOf(id)?.toggleAttribute("data-unread", !value);
+    const feed = row?.dataset.feed ?? articleOf(id)?.dataset.feed;
     if (feed) afterPaint(() => adjustUnread(feed, value ? -1 : 1)); // Numbers all over the page can wait a frame.
   } else {
     row?.toggleAttribute(`data-${what}`, value);
@@ -85,10 +137,13 @@ function buttons(id, what) {
   return document.querySelectorAll(`#article form[data-mark="${what}"][action^="/entry/${id}/"] button`);
 }
 
+document.addEventListener("reedbed:list", showKnown);
 document.addEventListener("submit", (event) => {
+  if (event.target.matches('form[action="/logout"]')) known.clear();
   const form = event.target.closest("form[data-mark]");
   if (!form) return;
   event.preventDefault();
   const id = form.getAttribute("action").split("/")[2];
   mark(id, form.dataset.mark, !isMarked(id, form.dataset.mark));
 });
+showKnown();

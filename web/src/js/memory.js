@@ -1,22 +1,34 @@
 // Small things worth remembering per entry, the oldest forgotten first.
-const AT_MOST = 300;
-
-export function memory(name) {
+export function memory(name, atMost = 300) {
   const key = `reedbed:${name}`;
-  const read = () => {
-    try {
-      return new Map(JSON.parse(localStorage.getItem(key) ?? "[]"));
-    } catch {
-      return new Map();
+  const pending = new Map(); // written together: thousands of rows may be marked at once
+  const all = () => {
+    const map = stored(key);
+    for (const [id, value] of pending) {
+      map.delete(id);
+      if (value !== undefined) map.set(id, value);
     }
+    return map;
+  };
+  const write = () => {
+    localStorage.setItem(key, JSON.stringify([...all()].slice(-atMost)));
+    pending.clear();
   };
   return {
-    get: (id) => read().get(id),
+    all,
+    get: (id) => all().get(id),
     set(id, value) {
-      const all = read();
-      all.delete(id);
-      if (value !== undefined) all.set(id, value);
-      localStorage.setItem(key, JSON.stringify([...all].slice(-AT_MOST)));
+      if (!pending.size) queueMicrotask(write);
+      pending.set(id, value);
     },
+    clear: () => localStorage.removeItem(key),
   };
+}
+
+function stored(key) {
+  try {
+    return new Map(JSON.parse(localStorage.getItem(key) ?? "[]"));
+  } catch {
+    return new Map();
+  }
 }

@@ -1,10 +1,13 @@
 // The service worker keeps what was opened; marks made offline wait in the queue and are sent by themselves.
 import { send, isOffline } from "./requests.js";
 import { forget, waiting } from "./queue.js";
+import { forgetMark, noteSent } from "./marks.js";
 import { announce } from "./announce.js";
 import { say, sayCount } from "./words.js";
 
 const KEPT_SHOWN = 30;
+const [FIRST_WAIT, LONGEST_WAIT] = [1_000, 60_000];
+const WAITED = "reedbed:waited";
 const kept = document.getElementById("kept");
 
 async function register() {
@@ -28,34 +31,46 @@ function pagesHere() {
   return [...new Set([here, list ? new URL(list, location).href : here])];
 }
 
-async function sendWaiting() {
+let retry = 0;
+
+/** Send marks that wait. A device may be online before the server can be reached: then try again, ever later. */
+async function sendWaiting(wait = FIRST_WAIT) {
+  clearTimeout(retry);
+  if (!navigator.onLine) return; // the event `online` comes
   const marks = await waiting();
   let sent = 0;
   for (const mark of marks) {
+    const { id, what, value } = mark;
     try {
-      await send(`/entry/${mark.id}/${mark.what}`, { value: mark.value });
+      noteSent([id], what, value, await send(`/entry/${id}/${what}`, { value }));
     } catch (error) {
-      if (isOffline(error)) break;
+      if (error.status === 401) break; // until somebody logs in
+      if (isOffline(error) || error.status === 429 || error.status >= 500) {
+        retry = setTimeout(sendWaiting, wait, Math.min(2 * wait, LONGEST_WAIT));
+        break;
+      }
+      forgetMark(id, what);
     }
     await forget(mark);
     sent += 1;
   }
-  if (sent) announce(sayCount("sent", sent));
+  if (!sent) return;
+  announce(sayCount("sent", sent));
+  await showSign();
 }
 
 async function showSign() {
+  const marks = await waiting();
   takeSignAway();
-  if (navigator.onLine) return;
+  if (navigator.onLine && !marks.length) return; // a mark that waits shows that the browser is wrong about it
   const places = [...document.querySelectorAll("#list-body, .pane-body:not(.tree)")];
   const place = places.find((body) => body.offsetParent); // on a phone only one pane is there
   const shape = document.getElementById("offline-sign");
   if (!place || !shape) return;
-  const marks = await waiting();
   const banner = shape.content.firstElementChild.cloneNode(true);
   banner.dataset.offline = "";
   const text = [say("offline"), marks.length ? sayCount("waiting", marks.length) : ""].join(" ").trim();
   banner.querySelector("p").textContent = text;
-  takeSignAway(); // another may have been put up while this one waited
   place.prepend(banner);
 }
 
@@ -93,18 +108,35 @@ async function comeBack() {
   await showSign();
   announce(say("online"));
   await sendWaiting();
-  if (kept) location.reload(); // the page that was asked for
+}
+
+/** This page stands in for another one: load that as soon as the server answers. */
+async function loadWhenReachable() {
+  if (!navigator.onLine) return; // the event `online` comes
+  const wait = Number(sessionStorage.getItem(WAITED)) || FIRST_WAIT; // it outlives a reload that fails as well
+  sessionStorage.setItem(WAITED, String(Math.min(2 * wait, LONGEST_WAIT)));
+  const reached = await fetch("/healthz", { cache: "no-store" }).then(() => true, () => false);
+  if (reached) location.reload();
+  else setTimeout(loadWhenReachable, wait);
 }
 
 if (document.body.dataset.live) {
   addEventListener("offline", showSign);
   addEventListener("online", comeBack);
-  document.addEventListener("reedbed:queued", showSign);
+  document.addEventListener("reedbed:queued", () => {
+    showSign();
+    clearTimeout(retry);
+    retry = setTimeout(sendWaiting, FIRST_WAIT);
+  });
   document.addEventListener("reedbed:list", showSign);
   document.addEventListener("reedbed:article", showSign);
-  showSign();
   if (navigator.onLine) sendWaiting().catch(() => {});
+  else showSign();
   // Without the worker the page only loses its offline reading.
   register().catch(() => {});
 }
-if (kept && "caches" in window) showKept(kept).catch(() => {});
+if (kept) {
+  if ("caches" in window) showKept(kept).catch(() => {});
+  addEventListener("online", loadWhenReachable);
+  setTimeout(loadWhenReachable, Number(sessionStorage.getItem(WAITED)) || FIRST_WAIT);
+} else sessionStorage.removeItem(WAITED);

@@ -4,7 +4,7 @@ import { hasMore, loadMore } from "./endless.js";
 import { become } from "./become.js";
 import { rowOf } from "./far.js";
 import { afterPaint } from "./frames.js";
-import { mark, pressAs } from "./marks.js";
+import { mark, pressAs, showKnown } from "./marks.js";
 import { explain, isOffline } from "./requests.js";
 import {
   currentRow,
@@ -98,6 +98,7 @@ function present(nodes) {
   if (row) pressAs(row, nodes);
   else forget(asked); // Nothing would tell how it is marked when it is shown again.
   put(nodes);
+  if (read && !row) showKnown();
   showPane("article");
   if (!read) return;
   entitle(read.dataset.title);

@@ -35,7 +35,7 @@ export function explain(error, again) {
   } else if (error instanceof Refused && error.status === 413) {
     showToast(say("tooLarge"));
   } else {
-    const message = error instanceof TypeError ? say("failedLoad") : say("failed");
+    const message = isOffline(error) ? say("failedLoad") : say("failed");
     showToast(message, again && { label: say("again"), act: again });
   }
 }
@@ -75,9 +75,34 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 document.addEventListener("htmx:responseError", (event) => explain(new Refused(event.detail.xhr.status)));
-// What asks again by itself says nothing: without a network the page already has its sign.
+
+// Polls: none while offline, after the first minute less and less often, after an hour no more. An event from the
+// server still brings the answer; what the reader does next, or a network that returns, begins anew.
+const POLLS = '[hx-trigger*="every "]';
+const [PATIENCE, LONGEST_PAUSE, END] = [60_000, 60_000, 3_600_000];
+const polls = new Map(); // address: when it was asked first and last
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { elt, requestConfig } = event.detail;
+  if (requestConfig.triggeringEvent) polls.clear();
+  else if (elt.matches(POLLS) && !mayPoll(requestConfig.path)) event.preventDefault();
+});
+document.addEventListener("reedbed:article", () => polls.clear());
+addEventListener("online", () => polls.clear());
+
+function mayPoll(address) {
+  const now = performance.now();
+  const { first, last } = polls.get(address) ?? { first: now, last: -Infinity };
+  const waited = now - first;
+  const pause = waited < PATIENCE ? 0 : Math.min(waited / 10, LONGEST_PAUSE);
+  if (!navigator.onLine || waited > END || now - last < pause) return false;
+  polls.set(address, { first, last: now });
+  return true;
+}
+
+// A poll that fails says nothing: without a network the page already has its sign.
 document.addEventListener("htmx:sendError", (event) => {
-  if (!event.detail.elt.matches('[hx-trigger*="every "]')) explain(new TypeError());
+  if (!event.detail.elt.matches(POLLS)) explain(new TypeError());
 });
 
 // After a refused form, the first wrong field takes the focus.

@@ -36,7 +36,6 @@ def json(content: Any, status: int = 200, headers: dict[str, str] | None = None)
 
 def open_to_all(response: Response) -> Response:
     response.headers.update(OPEN_TO_ALL)
-    response.headers.setdefault("Cache-Control", "private, no-cache")
     return response
 
 

@@ -32,7 +32,7 @@ def feeds(followed: Sequence[Followed]) -> list[dict[str, Any]]:
             "id": one.feed_id,
             "favicon_id": one.icon_id or NO_ICON_ID,
             "title": one.title,
-            "url": one.asked_url,
+            "url": one.url,
             "site_url": one.site_url or one.url,
             "is_spark": 0,
             "last_updated_on_time": seconds(one.last_changed_at or 0),

@@ -33,6 +33,7 @@ METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
 API = "reader/api/0/"
 FRESHRSS = "api/greader.php"
 CONTENTS = "stream/contents"
+ATOM = "reader/atom"
 REQUESTS = Allowance(2_000, 50)
 """newsboat asks for each feed by itself, and phones synchronise in bursts."""
 
@@ -115,7 +116,7 @@ async def _answer(request: Request, runtime: Runtime, endpoint: str) -> Response
         return await client_login(request, runtime, await read_params(request))
     if name == "check/compatibility":
         return text("PASS")
-    if name in READS or name == CONTENTS or endpoint.startswith(f"{CONTENTS}/"):
+    if name in READS or f"{endpoint}/".startswith((f"{CONTENTS}/", f"{ATOM}/")):
         return await _read(await _call(request, runtime, name), name, endpoint)
     if name in WRITES:
         return await _write(await _call(request, runtime, name), name)
@@ -136,6 +137,8 @@ async def _read(call: Call | None, name: str, endpoint: str) -> Response:
     if call is None:
         return unauthorized()
     handler = READS.get(name)
+    if handler is None and endpoint.startswith(ATOM):
+        return await greader_contents.stream_atom(call, endpoint[len(ATOM) + 1 :])
     if handler is None:
         return await greader_contents.stream_contents(call, endpoint[len(CONTENTS) + 1 :])
     answer = await handler(call)

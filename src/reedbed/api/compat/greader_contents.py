@@ -11,6 +11,7 @@ from reedbed.api.compat.calls import Call
 from reedbed.api.compat.greader_items import items, microseconds, read_contents, seconds
 from reedbed.api.compat.greader_streams import Asked, read_stream
 from reedbed.api.compat.params import Params
+from reedbed.api.feeds_written import as_reader_atom
 from reedbed.domain.entries import StreamItem
 from reedbed.domain.errors import Invalid
 from reedbed.domain.reader_ids import (
@@ -68,6 +69,16 @@ async def item_contents(call: Call) -> Response:
 
 
 async def stream_contents(call: Call, stream: str) -> Response:
+    return json(await _read_stream_contents(call, stream))
+
+
+async def stream_atom(call: Call, stream: str) -> Response:
+    """newsboat in its feedhq mode reads each feed as Atom."""
+    found = await _read_stream_contents(call, stream)
+    return Response(as_reader_atom(found, str(call.request.url)), media_type="application/atom+xml")
+
+
+async def _read_stream_contents(call: Call, stream: str) -> dict[str, Any]:
     """Without a stream it is the reading list: NewsFlash, Fluent Reader and FeedMe ask so."""
     wanted = _count(call.params, MOST_ITEMS)
     streams = [stream] if stream else call.params.all("s") or [stream_name(READING_LIST)]
@@ -76,7 +87,7 @@ async def stream_contents(call: Call, stream: str) -> Response:
         found, continuation = await _page(tx, call.user_id, asked, wanted)
         contents = await read_contents(tx, call.user_id, [item.id for item in found], call.pictures)
     title = asked.target.title or next((origin.title for origin in contents.origins.values()), "")
-    return json(_stream(call, asked.target.name, title, items(contents), continuation))
+    return _stream(call, asked.target.name, title, items(contents), continuation)
 
 
 def item_ids_of(params: Params) -> list[int]:

@@ -183,5 +183,4 @@ def _labels(texts: list[str]) -> tuple[str, ...]:
 
 def _address(query: str) -> str:
     stream = parse_stream(query)
-    address = stream.url if isinstance(stream, FeedStream) and stream.url else query
-    return address if "://" in address or not address else f"https://{address}"
+    return stream.url if isinstance(stream, FeedStream) and stream.url else query

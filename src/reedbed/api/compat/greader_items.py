@@ -7,7 +7,7 @@ from typing import Any
 from reedbed.domain.entries import Entry
 from reedbed.domain.feeds import Enclosure
 from reedbed.domain.following import Origin
-from reedbed.domain.full_articles import wants_whole
+from reedbed.domain.full_articles import content_for_programs
 from reedbed.domain.reader_ids import feed_name, label_name, long_id, state_name
 from reedbed.domain.reader_labels import Labels, labels_of
 from reedbed.domain.times import SECOND, Instant
@@ -43,9 +43,8 @@ def items(contents: Contents) -> list[dict[str, Any]]:
 
 
 def shown_content(entry: Entry, contents: Contents) -> str:
-    """The whole article only for those who asked for it."""
-    whole = wants_whole(contents.origins[entry.row.feed_id].full_text, entry.row.summary)
-    return contents.pictures.in_html((whole and entry.full_content) or entry.content)
+    full_text = contents.origins[entry.row.feed_id].full_text
+    return contents.pictures.in_html(content_for_programs(entry, full_text))
 
 
 def seconds(moment: Instant) -> int:

@@ -53,8 +53,7 @@ def _subscription(
         "categories": [{"id": label_name(label), "label": label}] if label else [],
         "sortid": f"{place:08X}",
         "firstitemmsec": str(one.subscribed_at),
-        # NetNewsWire finds a feed it has just added by the address it asked for.
-        "url": one.asked_url,
+        "url": one.url,
         "htmlUrl": one.site_url or one.url,
         "iconUrl": icon_address(request, runtime, one.icon_id) if one.icon_id is not None else "",
     }

@@ -11,12 +11,18 @@ from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
 from reedbed.domain.accounts import Caller
+from reedbed.domain.errors import Refused, Unauthorized
 from reedbed.http.caller import get_runtime, maybe_caller
+from reedbed.http.errors import body_of
 from reedbed.http.json import json_response
 from reedbed.http.limits import spend_request
 from reedbed.services.runtime import Runtime
 
 Converse = Callable[[Runtime, Caller, Scope, Receive, Send], Awaitable[None]]
+
+
+class PostOnly(Refused):
+    code = "method_not_allowed"
 
 
 class Door:
@@ -50,9 +56,9 @@ def _load() -> Converse:
 
 
 def _stranger() -> Response:
-    answer = {"error": "Send an API token: Authorization: Bearer …"}
-    return json_response(answer, 401, {"WWW-Authenticate": 'Bearer realm="Reedbed"'})
+    error = Unauthorized("Send an API token: Authorization: Bearer …")
+    return json_response(body_of(error), 401, {"WWW-Authenticate": 'Bearer realm="Reedbed"'})
 
 
 def _post_only() -> Response:
-    return json_response({"error": "Send messages by POST."}, 405, {"Allow": "POST"})
+    return json_response(body_of(PostOnly("Send messages by POST.")), 405, {"Allow": "POST"})

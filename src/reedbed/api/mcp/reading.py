@@ -93,12 +93,14 @@ async def search(runtime: Runtime, caller: Caller, wish: Search) -> dict[str, An
         runtime, caller.user_id, words, order=wish.order, cursor=start, limit=wish.limit
     )
     shown = [said.listed(row, matched=page.matched[row.id].excerpt.text) for row in page.rows]
-    return _page(shown, page.next, "newest", name)
+    unknown = [f"{each.kind}:{each.value}" for each in page.unknown]
+    return _page(shown, page.next, "newest", name) | ({"unknown": unknown} if unknown else {})
 
 
 async def read_entry(runtime: Runtime, caller: Caller, wish: OneEntry) -> dict[str, Any]:
     entry = await get_entry(runtime, caller.user_id, wish.entry_id)
-    return said.read(entry, await entry_text(entry), wish.offset, wish.offset + wish.characters)
+    text = await entry_text(runtime, caller.user_id, entry)
+    return said.read(entry, text, wish.offset, wish.offset + wish.characters)
 
 
 async def read_digest(runtime: Runtime, caller: Caller, wish: OneDigest) -> dict[str, Any]:

@@ -10,7 +10,13 @@ counted here.
 import re
 from collections import Counter
 
-from reedbed.ingest.clean.markup import ATTRIBUTES, MAX_ATTRIBUTES, NAME_ENDS, read_attributes, write_tag
+from reedbed.ingest.clean.markup import (
+    MAX_ATTRIBUTES,
+    NAME_ENDS,
+    find_tag_end,
+    read_attributes,
+    write_tag,
+)
 
 MAX_CHARS = 1_000_000
 MAX_TAGS = 60_000
@@ -23,13 +29,16 @@ _HARMLESS_TAGS = 600
 _LONG_ATTRIBUTES = 2_000
 
 _TOKEN = re.compile(
-    r"<(?:(?P<comment>!--(?:-?>|.*?(?:--!?>|\Z))|[!?][^>]*(?:>|\Z)|/[^a-zA-Z>][^>]*(?:>|\Z)|/>)"
-    rf"|(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext){NAME_ENDS}"
-    rf"(?P<frame>{ATTRIBUTES})>.*?(?:</(?P=raw){NAME_ENDS}[^>]*>|\Z)"
-    rf"|(?P<close>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*+)(?P<attributes>{ATTRIBUTES})>"
-    r"|(?P<unfinished>/?[a-zA-Z]))",
-    re.IGNORECASE | re.DOTALL,
+    r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|[!?][^>]*(?:>|\Z)|/[^a-zA-Z>][^>]*(?:>|\Z)|/>"
+    r"|(?P<close>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*))",
+    re.DOTALL,
 )
+_RAW_TEXT_ENDS = {
+    name: re.compile(rf"</{name}{NAME_ENDS}", re.IGNORECASE)
+    for name in (
+        "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "plaintext",
+    )
+}  # fmt: skip
 _VOID = frozenset(
     (
         "area", "base", "br", "col", "embed", "hr", "img", "input", "keygen", "link", "meta", "param",
@@ -59,28 +68,26 @@ class _Walk:
     def through(self, html: str) -> str:
         kept: list[str] = []
         end = 0
-        for token in _TOKEN.finditer(html):
+        while token := _TOKEN.search(html, end):
             kept.append(html[end : token.start()].replace("<", "&lt;"))
             end = token.end()
-            if token["unfinished"] or self.tags > MAX_TAGS:
-                return "".join(kept)
-            kept.append(self._token(token))
+            if token["name"]:
+                tag_end = find_tag_end(html, end)
+                if tag_end == -1 or self.tags > MAX_TAGS:
+                    return "".join(kept)
+                name, attributes, end = token["name"].lower(), html[end:tag_end], tag_end + 1
+                if token["close"]:
+                    kept.append(self._closed(name))
+                elif name in _RAW_TEXT_ENDS:
+                    kept.append(f"<iframe{attributes}></iframe>" if name == "iframe" else "")
+                    end = _past_raw_text(html, name, end)
+                else:
+                    kept.append(self._tag(name, attributes))
         kept.append(html[end:].replace("<", "&lt;"))
         return "".join(kept)
 
-    def _token(self, token: re.Match[str]) -> str:
-        if token["name"]:
-            return self._tag(token)
-        if token["raw"] and token["raw"].lower() == "iframe":
-            return f"<iframe{token['frame']}></iframe>"
-        return ""
-
-    def _tag(self, token: re.Match[str]) -> str:
+    def _tag(self, name: str, attributes: str) -> str:
         self.tags += 1
-        name = token["name"].lower()
-        if token["close"]:
-            return self._closed(name)
-        attributes = token["attributes"]
         if (
             len(attributes) > _LONG_ATTRIBUTES
             and attributes.count("=") + attributes.count(" ") > MAX_ATTRIBUTES
@@ -100,6 +107,7 @@ class _Walk:
         return True
 
     def _closed(self, name: str) -> str:
+        self.tags += 1
         if not self.open[name]:
             # A stray </p> or </br> makes an element; no other stray end tag does anything.
             return ""
@@ -107,3 +115,10 @@ class _Walk:
         self.formatting -= name in _FORMATTING
         self.open[name] -= 1
         return f"</{name}>"
+
+
+def _past_raw_text(html: str, name: str, start: int) -> int:
+    """Where the text after a raw text element begins: behind its end tag, or at the end of the document."""
+    closing = _RAW_TEXT_ENDS[name].search(html, start)
+    end = find_tag_end(html, closing.end()) if closing else -1
+    return len(html) if end == -1 else end + 1

@@ -35,12 +35,10 @@ _BLOCK = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 li
 _TABLE_PARTS = "caption colgroup tbody td tfoot th thead tr"
 _VOID = "br col hr img source wbr"
 # Structure of a page rather than of a text: read as plain blocks.
-READ_AS_BLOCK = (
+_READ_AS_BLOCK = (
     "address", "article", "aside", "center", "fieldset", "footer", "header", "hgroup", "main", "nav",
     "section",
 )  # fmt: skip
-# Their tags say nothing to a reader; what they hold stays.
-_READ_THROUGH = "big font form label strike tt"
 
 TABLE_CONTEXT: dict[str, frozenset[str]] = {
     "table": frozenset(("caption", "colgroup", "thead", "tbody", "tfoot")),
@@ -62,23 +60,28 @@ _PARENTS = {
     "thead": frozenset(("table",)),
     "tr": frozenset(("thead", "tbody", "tfoot")),
 }
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_AT_HOME = {
+    "dd": frozenset(("dl",)),
+    "dt": frozenset(("dl",)),
+    "li": frozenset(("ol", "ul")),
+} | dict.fromkeys(HEADINGS, frozenset(("", "blockquote", "div")))
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
     name: str
-    """As written; empty when only the content is kept."""
     attributes: frozenset[str] = _EVERYWHERE
     parents: frozenset[str] | None = None
+    at_home: frozenset[str] = frozenset()
+    """Parents in which it always stands as it is written."""
     void: bool = False
     block: bool = False
     """Its start tag ends an open paragraph."""
     removable: bool = True
     """Goes when nothing is in it."""
-    always_attributed: bool = False
-    """Has attributes to write even when the source gives none."""
-    guarded: bool = False
-    """Its start tag may end an element of its own kind."""
+    particular: bool = False
+    """A part of a table, or an element whose start tag may end another of its kind."""
     skeleton: bool = False
     """Part of a table that holds no text."""
     end: str = ""
@@ -86,9 +89,7 @@ class Element:
 
 def _elements() -> dict[str, Element]:
     known = {name: _element(name) for name in f"{_INLINE} {_BLOCK} {_TABLE_PARTS} {_VOID}".split()}
-    for name in READ_AS_BLOCK:
-        known[name] = known["div"]
-    return known | dict.fromkeys(_READ_THROUGH.split(), Element("", attributes=frozenset()))
+    return known | dict.fromkeys(_READ_AS_BLOCK, known["div"])
 
 
 def _element(name: str) -> Element:
@@ -96,18 +97,17 @@ def _element(name: str) -> Element:
         name,
         attributes=_EVERYWHERE | frozenset(_ATTRIBUTES.get(name, "").split()),
         parents=_PARENTS.get(name),
+        at_home=_PARENTS.get(name) or _AT_HOME.get(name, frozenset()),
         void=name in _VOID.split(),
         block=name in _BLOCK.split() or name == "hr",
         removable=name not in _TABLE_PARTS.split(),
-        always_attributed=name in {"a", "audio", "img", "source", "video"},
-        guarded=name in _GUARDED,
+        particular=name in _PARENTS or name in _ENDS_ITS_KIND,
         skeleton=name in TABLE_CONTEXT,
         end="" if name in _VOID.split() else f"</{name}>",
     )
 
 
-HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_GUARDED = HEADINGS | {"a", "li", "dd", "dt", "rp", "rt"}
+_ENDS_ITS_KIND = HEADINGS | {"a", "li", "dd", "dt", "rp", "rt"}
 ELEMENTS = _elements()
 # Where the search for an open <li>, <dd> or <dt> ends, and where an open link is forgotten.
 LIST_BARRIERS = frozenset(f"{_BLOCK} {_TABLE_PARTS}".split()) - {"div", "p"}

@@ -4,13 +4,10 @@ import re
 from html import escape
 from urllib.parse import parse_qs, urlsplit
 
-from reedbed.ingest.clean.markup import ATTRIBUTES, NAME_ENDS, read_attributes
+from reedbed.ingest.clean.markup import NAME_ENDS, find_tag_end, read_attributes
 from reedbed.ingest.clean.urls import web_address
 
-_EMBED = re.compile(
-    rf"<(/?)([iI][fF][rR][aA][mM][eE]|[eE][mM][bB][eE][dD]|[oO][bB][jJ][eE][cC][tT]|amp-youtube)"
-    rf"{NAME_ENDS}({ATTRIBUTES})>"
-)
+_EMBED = re.compile(rf"<(/?)(iframe|embed|object|amp-youtube){NAME_ENDS}", re.IGNORECASE)
 _ADDRESS_NAMES = ("src", "data-src", "data-lazy-src", "data-litespeed-src", "data")
 _FILM_ID = re.compile(r"[A-Za-z0-9_\-]{6,20}\Z")
 _NUMBER = re.compile(r"[0-9]{4,15}\Z")
@@ -25,18 +22,22 @@ _SILENT_HOST = re.compile(
 
 def embeds_to_links(html: str, base: str | None) -> str:
     seen: set[str] = set()
-
-    def link(match: re.Match[str]) -> str:
-        closing, name, source = match.groups()
+    kept: list[str] = []
+    end = 0
+    while embed := _EMBED.search(html, end):
+        tag_end = find_tag_end(html, embed.end())
+        if tag_end == -1:
+            break
+        kept.append(html[end : embed.start()])
+        end = tag_end + 1
+        closing, name = embed.groups()
         if closing:
-            return ""
-        address = _embedded_address(name.lower(), read_attributes(source), base)
-        if address is None or address in seen:
-            return ""
-        seen.add(address)
-        return _link(address)
-
-    return _EMBED.sub(link, html)
+            continue
+        address = _embedded_address(name.lower(), read_attributes(html[embed.end() : tag_end]), base)
+        if address and address not in seen:
+            seen.add(address)
+            kept.append(_link(address))
+    return "".join(kept) + html[end:]
 
 
 def _embedded_address(name: str, attributes: dict[str, str], base: str | None) -> str | None:

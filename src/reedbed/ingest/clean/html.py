@@ -1,40 +1,43 @@
 """Hostile markup becomes reading: a small, stable subset of HTML without script, style or counting pixels.
 
-Well-formed markup is read and written anew in one walk (`writer`). Everything else first passes nh3, a
-real HTML parser that puts it in order and keeps only known elements; its output then takes the same walk, so
-every attribute value has one judge. Cleaning is stable: clean markup comes back unchanged, which means that a
-browser reads what was judged.
+One walk judges every tag and every attribute value (`writer`). Markup that is well-formed takes it as it is;
+everything else first passes nh3, a real HTML parser that puts it in order and keeps only known elements.
+Cleaning is stable: clean markup comes back unchanged, which means that a browser reads what was judged.
 """
 
 import re
-from html import escape
 
 import nh3
 
 from reedbed.ingest.clean.attributes import Page
 from reedbed.ingest.clean.bounds import MAX_CHARS, bounded
-from reedbed.ingest.clean.elements import DROPPED_WITH_CONTENT, ELEMENTS, READ_AS_BLOCK
+from reedbed.ingest.clean.elements import DROPPED_WITH_CONTENT, ELEMENTS
 from reedbed.ingest.clean.embeds import embeds_to_links
 from reedbed.ingest.clean.images import LAZY_ATTRIBUTES, unwrap_noscript
 from reedbed.ingest.clean.writer import write_clean
 
-_TAGS = {name for name, element in ELEMENTS.items() if element.name == name}
-_parser = nh3.Cleaner(
-    tags=_TAGS,
-    clean_content_tags=set(DROPPED_WITH_CONTENT),
-    attributes={name: set(ELEMENTS[name].attributes) for name in _TAGS}
-    | {"img": ELEMENTS["img"].attributes | LAZY_ATTRIBUTES | {"style"}}
-    | {"source": ELEMENTS["source"].attributes | LAZY_ATTRIBUTES},
-    link_rel=None,
-    url_schemes={"http", "https", "mailto", "data"},
-)
+_ATTRIBUTES = {name: set(element.attributes) for name, element in ELEMENTS.items()}
+_ATTRIBUTES["img"] |= LAZY_ATTRIBUTES | {"style"}
+_ATTRIBUTES["source"] |= LAZY_ATTRIBUTES
 
-_EMBED = re.compile(r"<(?:iframe|embed|object|amp-youtube)", re.IGNORECASE)
-_PAGE_PART = re.compile(rf"<(/?)(?:{'|'.join(READ_AS_BLOCK)})(?=[ \t\n\f/>])", re.IGNORECASE)
-_MAX_ROUNDS = 5
-_PRE_OR_BREAK = re.compile("<(?:pre|br)")
+
+def _parser(tags: set[str]) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=tags,
+        clean_content_tags=set(DROPPED_WITH_CONTENT),
+        attributes={name: _ATTRIBUTES[name] for name in tags},
+        link_rel=None,
+        url_schemes={"http", "https", "mailto", "data"},
+    )
+
+
+# The walk takes spans without attributes away, which can leave a heading in a heading; then all of them go.
+_PARSERS = (_parser(set(ELEMENTS)), *[_parser(set(ELEMENTS) - {"span"})] * 4)
+_TEXT_PARSER = _parser(set())
+
+_NOSCRIPT_OR_EMBED = re.compile(r"<(?:noscript|iframe|embed|object|amp-youtube)", re.IGNORECASE)
 _LINE_FEEDS_AFTER_PRE = re.compile(r"(<pre(?: [^>]*)?>)\n+")
-_BREAKS = re.compile(r"(?:<br>\s*){3,}")
+_BREAKS = re.compile(r"<br>\s*<br>\s*<br>\s*(?:<br>\s*)*")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -69,30 +72,32 @@ def _links_to_places(html: str, base: str | None) -> bool:
     return '="#' in html or "='#" in html or bool(base and f"{base}#" in html)
 
 
+def _prepared(html: str, base: str | None) -> str:
+    html = bounded(html)
+    if _NOSCRIPT_OR_EMBED.search(html):
+        html = embeds_to_links(unwrap_noscript(html), base)
+    return html
+
+
 def _cleaned(html: str, page: Page) -> str:
     written = write_clean(html, page)
     if written is None:
         html = _prepared(html, page.base)
-    for _ in range(_MAX_ROUNDS):
-        if written is not None:
-            return _tidied(written)
-        html = _parser.clean(html).replace("\r", "\n")
-        written = write_clean(html, page)
-    return _tidied(escape(nh3.clean_text(html)))
+        for parser in _PARSERS:
+            html = _parsed(html, parser)
+            if (written := write_clean(html, page)) is not None:
+                break
+    return _tidied(_parsed(html, _TEXT_PARSER) if written is None else written)
 
 
-def _prepared(html: str, base: str | None) -> str:
-    html = bounded(html)
-    if "<noscript" in html or "<NOSCRIPT" in html:
-        html = unwrap_noscript(html)
-    if _EMBED.search(html):
-        html = embeds_to_links(html, base)
-    return _PAGE_PART.sub(r"<\1div", html)
+def _parsed(html: str, parser: nh3.Cleaner) -> str:
+    return parser.clean(html).replace("\r", "\n").replace("&nbsp;", "\xa0")
 
 
 def _tidied(html: str) -> str:
-    if _PRE_OR_BREAK.search(html):
+    if "<pre" in html:
         html = _LINE_FEEDS_AFTER_PRE.sub(r"\1", html)
+    if "<br>" in html:
         html = _without_outer_breaks(_BREAKS.sub("<br><br>", html))
     html = html.strip()
     if "<" not in html and "\n" in html:

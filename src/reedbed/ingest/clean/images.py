@@ -9,9 +9,10 @@ from collections.abc import Callable
 from html import escape, unescape
 
 from reedbed.domain.images import MAIL_PATH
+from reedbed.ingest.clean.attributes import ANCHOR_PREFIX
 from reedbed.ingest.clean.urls import data_image, largest, web_address
 
-_NOSCRIPT = re.compile(r"<noscript[^<>]*>((?:(?!</?noscript).)*+)</noscript\s*>", re.IGNORECASE | re.DOTALL)
+_NOSCRIPT = re.compile(r"<noscript[^<>]*>([^<]*(?:<(?!/?noscript)[^<]*)*)</noscript\s*>", re.IGNORECASE)
 _MAX_NOSCRIPTS = 200
 _SOURCE_VALUE = re.compile(r"""\ssrc\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 
@@ -77,6 +78,12 @@ def route_images(html: str, through: Callable[[str], str], *, everything: bool) 
     if not everything and "data-http-src" not in html:
         return html
     return _CLEAN_IMAGE.sub(routed, _CLEAN_SOURCE.sub("", html) if everything else html)
+
+
+def standing_alone(html: str) -> str:
+    """Clean markup for use outside Reedbed's pages: anchors as the source named them, http pictures shown."""
+    shown = route_images(html, lambda address: address, everything=False)
+    return shown.replace(f' href="#{ANCHOR_PREFIX}', ' href="#').replace(f' id="{ANCHOR_PREFIX}', ' id="')
 
 
 def route_mail_images(html: str, through: Callable[[str], str]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import urljoin
 
 MAX_ADDRESS = 4_096
@@ -12,8 +13,13 @@ _ENDS = "".join(map(chr, range(0x21)))
 _ANYWHERE = {ord(char): None for char in "\t\n\r"}
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\"<>`\u2028\u2029]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:")
-_PLAIN = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&#\-]*+\Z")
-_WEB = re.compile(r"https?://[^/?#\\]", re.IGNORECASE)
+_PLAIN = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&#\-]*\Z")
+# Joined to a page's address just by writing it behind the host.
+_PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9_.~:=%+,@!$*()&\-][A-Za-z0-9_.~:=%+,@!$*()&/?\-]*)?(?<!\?)\Z")
+# Brackets hold an IPv6 address and nothing else; not every Python refuses others by itself.
+_WEB = re.compile(
+    r"https?://(?:(?![^/?#\\]*[\[\]])[^/?#\\]|[^/?#\\\[\]]*\[[0-9a-f:.]+\](?:[:/?#]|\Z))", re.IGNORECASE
+)
 _MAILTO = re.compile(r"mailto:[^\s<>]+\Z", re.IGNORECASE)
 _DATA_IMAGE = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z", re.IGNORECASE)
 _DESCRIPTOR = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,3})?[wx])?(?:,(\S*))?\Z")
@@ -23,10 +29,12 @@ MAX_SRCSET = 16_384
 
 def web_address(value: str, base: str | None) -> str | None:
     """The absolute http(s) address a browser would go to, or None for anything else."""
-    if _PLAIN.match(value) and len(value) <= MAX_ADDRESS:
-        return value
     if len(value) > MAX_ADDRESS:
         return None
+    if _PLAIN.match(value):
+        return value
+    if base and _PLAIN_PATH.match(value) and "/." not in value:
+        return (origin := _origin(base)) and f"{origin}{value}"
     value = value.strip(_ENDS).translate(_ANYWHERE)
     if not _WEB.match(value):
         value = _absolute(value, base)
@@ -122,6 +130,13 @@ def _absolute(value: str, base: str | None) -> str:
         return urljoin(base, value)
     except ValueError:
         return ""
+
+
+@lru_cache(maxsize=32)
+def _origin(base: str) -> str | None:
+    """The scheme and host of a page on the web."""
+    root = web_address(_absolute("/", base), None)
+    return root and root.removesuffix("/")
 
 
 def _scheme_of(base: str | None) -> str:

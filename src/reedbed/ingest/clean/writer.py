@@ -1,13 +1,14 @@
-"""Writes clean markup from markup that is already well-formed, or refuses.
+"""Writes clean markup from well-formed markup in one walk, or refuses.
 
-Everything written is text without `<`, or a tag of a known element whose attributes were judged one by
-one, so the output is harmless whatever the input was. What is not certain to be read by a browser just as it
-stands here (stray or crossed tags, a paragraph in a paragraph, text loose in a table) is refused with None;
-the caller then lets a real HTML parser put it in order first.
+Everything written is text without `<`, or a tag of a known element whose attributes were judged one by one,
+so the output is harmless whatever the input was. What a browser might read otherwise than it stands here
+(crossed or unclosed tags, a paragraph in a paragraph, text loose in a table, values without quotes) is
+refused with None: the caller then lets nh3 parse it and walks over what nh3 wrote.
 """
 
 import re
 from html import escape, unescape
+from itertools import chain
 
 from reedbed.ingest.clean.attributes import RULES, Page
 from reedbed.ingest.clean.elements import (
@@ -19,265 +20,205 @@ from reedbed.ingest.clean.elements import (
     Element,
 )
 from reedbed.ingest.clean.images import settled_image, settled_source
-from reedbed.ingest.clean.markup import read_attributes
-from reedbed.ingest.clean.paragraphs import LINK_END, PARAGRAPHS, PLAIN_ADDRESS, are_plain, with_safe_links
+from reedbed.ingest.clean.urls import MAX_ADDRESS
 
 MAX_DEPTH = 96
 
-_TAG = re.compile(
-    r"([a-zA-Z][a-zA-Z0-9\-]*+)"
-    r"((?:[ \t\n\f]++[^ \t\n\f\"'<>/=]++(?:[ \t\n\f]*+=[ \t\n\f]*+(?:\"[^\"]*+\"|'[^']*+'))?+)*+)"
-    r"[ \t\n\f]*+/?\Z"
-)
-_COMMENT = re.compile(r"!--(?!-?\Z)[^-]*+(?:-[^-]++)*+--\Z")
+_ATTRIBUTE = re.compile(r' ([a-z\-]+)="([^"]*)"')
+_LOOSE_AMPERSAND = re.compile("&(?!amp;|lt;|gt;)")
+_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#[0-9]{1,6});")
+# In an attribute, `&copy=` is no reference, and `&copy` without a semicolon follows rules of its own.
+_UNCERTAIN_REFERENCE = re.compile(rf"(?!{_REFERENCE.pattern})&(?![A-Za-z0-9]+=)[A-Za-z0-9#]")
+# The commonest link of all, with nothing in its address that would have to be written otherwise.
+_PLAIN_LINK = re.compile(r'a href="https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&\-]*"\Z')
+_LINK_END = ' target="_blank" rel="noopener noreferrer"'
 _WRITTEN_ALWAYS = {
     "audio": ' controls="" preload="none"',
     "img": ' loading="lazy" decoding="async"',
     "video": ' controls="" preload="none"',
 }
-_A, _P, _BARE = ELEMENTS["a"], ELEMENTS["p"], ELEMENTS["font"]
-# The commonest link of all, with nothing in its address that would have to be written otherwise.
-_LINK = re.compile(rf"a href=\"({PLAIN_ADDRESS})\"\Z")
-# An element that is a place to go to, or has something to play, is not empty.
-_SHOWN = (' id="', ' name="', ' src="')
+_A, _P = ELEMENTS["a"], ELEMENTS["p"]
+# Stands for an element whose tags are not written, and for one whose text goes too.
+_BARE = Element("", attributes=frozenset())
+_SILENT = Element("", attributes=frozenset(), skeleton=True)
 _IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
 _TO_ESCAPE = re.compile(r"[&<>\"']")
-_PLAIN = {
-    name: (f"/{name}", element, f"<{element.name}>" if element.name else "")
+
+Start = tuple[str, Element, str, int]
+"""A start tag: (the end tag that belongs to it, element, as written, how much of it a reader sees)."""
+Stack = list[tuple[str, Element, Element, int, int]]
+"""Open elements: (the end tag to come, element, the one around it, its place in the output, the weight before
+it)."""
+
+_NOTHING: Start = ("", _BARE, "", 0)
+# Tags that are written as they stand, and those that never are.
+_PLAIN_STARTS: dict[str, Start] = {
+    name: (f"/{name}", element, f"<{element.name}>", 0)
     for name, element in ELEMENTS.items()
-    if not element.always_attributed
-} | {"span": ("/span", _BARE, ""), "br/": ("", ELEMENTS["br"], ""), "br /": ("", ELEMENTS["br"], "")}
-
-
-Stack = list[tuple[str, Element, int, int]]
-"""Open elements: (the end tag that must come, element, its place in the output, the weight before it)."""
-
-
-class _Refused(Exception):
-    pass
+    if not element.void and name not in _WRITTEN_ALWAYS
+} | {
+    "br": ("", ELEMENTS["br"], "<br>", 0),
+    "br/": ("", ELEMENTS["br"], "<br>", 0),
+    "br /": ("", ELEMENTS["br"], "<br>", 0),
+    "script": ("/script", _SILENT, "", 0),
+    "span": ("/span", _BARE, "", 0),
+    "style": ("/style", _SILENT, "", 0),
+}
 
 
 def write_clean(html: str, page: Page) -> str | None:
-    try:
-        return _Writer(page).written(html)
-    except _Refused:
-        return None
-
-
-class _Writer:
-    __slots__ = ("open", "out", "page", "paragraphs", "silent", "weight")
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.out: list[str] = []
-        self.open: Stack = []
-        self.weight = 0
-        """Grows with everything a reader could see; what adds none between its tags is empty."""
-        self.paragraphs = 0
-        self.silent = ""
-
-    def written(self, html: str) -> str:
-        in_row = False
-        for part in PARAGRAPHS.split(html):
-            if in_row and are_plain(part) and self._takes_paragraphs():
-                self.weight += 1
-                self.out.append(with_safe_links(part))
-            elif part:
-                self._walk(part)
-            in_row = not in_row
-        if self.open or self.silent:
-            raise _Refused
-        return "".join(self.out)
-
-    def _takes_paragraphs(self) -> bool:
-        """Where paragraphs with their links and inline elements may stand, whatever is open."""
-        if not self.open:
-            return not self.silent
-        if self.silent or self.paragraphs or len(self.open) + 2 > MAX_DEPTH or self._parent().skeleton:
-            return False
-        return _may_open_link(self.open, "")
-
-    def _walk(self, html: str) -> None:
-        # The crawl's hottest loop: what most tags need stands here without a further call.
-        stack, out = self.open, self.out
-        first, *pieces = html.split("<")
-        if first:
-            self._text(first)
-        for piece in pieces:
-            tag, closed, text = piece.partition(">")
-            if not closed:
-                raise _Refused
-            if stack and tag == stack[-1][0]:
-                self._close()
-            elif plain := _PLAIN.get(tag):
-                self._open(plain)
+    # Every tag of every entry passes this loop: what most of them need stands here without a further call.
+    out: list[str] = []
+    stack: Stack = []
+    end_tag: str | None = None
+    parent = _BARE
+    paragraphs = weight = 0  # the weight grows with all a reader sees: an element that adds none is empty
+    first, *pieces = html.split("<")
+    if first:
+        out.append(_text(first))
+    for piece in pieces:
+        tag, closed, text = piece.partition(">")
+        if tag == end_tag and closed:
+            _, element, parent, place, before = stack.pop()
+            end_tag = stack[-1][0] if stack else None
+            if element is _P:
+                paragraphs -= 1
+            if before == weight and element.removable:
+                _remove_empty(out, place, element)
             else:
-                self._tag(tag)
-            if text:
-                if "&" in text or ">" in text or text.isspace() or self.silent or not stack:
-                    self._text(text)
-                elif stack[-1][1].skeleton:
-                    raise _Refused
-                else:
-                    self.weight += 1
-                    out.append(text)
-
-    def _tag(self, tag: str) -> None:
-        if self.silent:
-            if tag != self.silent:
-                raise _Refused
-            self.silent = ""
-        elif link := _LINK.match(tag):
-            self._check_place(_A)
-            self._push("/a", _A, f'<a href="{link[1]}"{LINK_END}>')
-        elif tag[:1] == "/":
-            self._close_loosely(tag)
-        elif tag[:1] == "!":
-            self._comment(tag)
+                out.append(element.end)
         else:
-            self._open_attributed(tag)
+            start = _PLAIN_STARTS.get(tag) or _start(tag, parent, page)
+            if start is None or not closed:
+                return None
+            closing, element, written, seen = start
+            if element.block and paragraphs:
+                return None
+            if (
+                (element.particular or parent.skeleton)
+                and parent.name not in element.at_home
+                and not _fits(element, parent, stack)
+            ):
+                return None
+            weight += seen
+            if closing:
+                if len(stack) >= MAX_DEPTH and element is not _SILENT:
+                    element, written = _BARE, ""
+                stack.append((closing, element, parent, len(out), weight - seen))
+                end_tag = closing
+                if element is not _BARE:
+                    parent = element
+                    if element is _P:
+                        paragraphs += 1
+            out.append(written)
+        if text and parent is not _SILENT:
+            if "&" in text or ">" in text:
+                text = _text(text)
+            out.append(text)
+            if text and not text.isspace():
+                weight += 1
+                if parent.skeleton:
+                    return None
+    return None if stack else "".join(out)
 
-    def _text(self, text: str) -> None:
-        if self.silent:
-            return
-        if "&" in text or ">" in text:
-            text = escape(unescape(text), quote=False).replace("\r", "\n")
-        if not text.isspace():
-            if not text:
-                return
-            if self.open and self.open[-1][1].skeleton:
-                raise _Refused
-            self.weight += 1
-        self.out.append(text)
 
-    def _comment(self, tag: str) -> None:
-        if not _COMMENT.match(tag):
-            raise _Refused
+def _text(text: str) -> str:
+    if ">" in text or _LOOSE_AMPERSAND.search(text):
+        return escape(unescape(text), quote=False).replace("\r", "\n")
+    return text
 
-    def _close_loosely(self, tag: str) -> None:
-        if not self.open or self.open[-1][0] != tag.rstrip(" \t\n\f").lower():
-            raise _Refused
-        self._close()
 
-    def _close(self) -> None:
-        _, element, place, weight = self.open.pop()
-        if element is _P:
-            self.paragraphs -= 1
-        if weight == self.weight and element.removable:
-            self._remove_empty(element, place)
-        else:
-            self.out.append(element.end)
+def _remove_empty(out: list[str], place: int, element: Element) -> None:
+    """Of an empty inline element the space it made between words stays."""
+    space = not element.block and any(piece.isspace() for piece in out[place:])
+    out[place:] = [" "] if space else []
 
-    def _remove_empty(self, element: Element, place: int) -> None:
-        """Of an empty inline element the space it made between words stays."""
-        space = not element.block and any(piece.isspace() for piece in self.out[place:])
-        self.out[place:] = [" "] if space else []
 
-    def _open(self, plain: tuple[str, Element, str]) -> None:
-        closing, element, written = plain
-        self._check_place(element)
-        if element.void:
-            self._void(element, "")
-        else:
-            self._push(closing, element, written)
+def _start(tag: str, parent: Element, page: Page) -> Start | None:
+    if _PLAIN_LINK.match(tag) and tag.count("&") == tag.count("&amp;") and len(tag) < MAX_ADDRESS:
+        return "/a", _A, f"<{tag}{_LINK_END}>", 0
+    if tag.startswith("!--") and tag.endswith("--"):
+        return _NOTHING
+    name, _, source = tag.removesuffix("/").rstrip(" ").partition(" ")
+    attributes = _attributes(f" {source}") if source else {}
+    element = ELEMENTS.get(name)
+    if attributes is None or element is None:
+        return _PLAIN_STARTS[name] if attributes is not None and name in {"script", "style"} else None
+    match element.name:
+        case "img":
+            return _image(element, attributes, page)
+        case "source":
+            return _source(element, attributes, parent, page)
+        case _ if element.void:
+            return "", element, f"<{element.name}{_judged(element, attributes, page)}>", element.name == "hr"
+        case _:
+            return _element(name, element, _judged(element, attributes, page))
 
-    def _open_attributed(self, tag: str) -> None:
-        match = _TAG.match(tag)
-        if match is None:
-            raise _Refused
-        name = match[1].lower()
-        element = ELEMENTS.get(name)
-        if element is None:
-            self._fall_silent(name)
-            return
-        self._check_place(element)
-        if element.name == "img":
-            self._image(match[2])
-        elif element.name == "source":
-            self._source(match[2])
-        else:
-            self._element(name, element, match[2])
 
-    def _fall_silent(self, name: str) -> None:
-        """Scripts and styles go with their text, which ends at the next tag or is refused."""
-        if name not in {"script", "style"}:
-            raise _Refused
-        self.silent = f"/{name}"
+def _attributes(source: str) -> dict[str, str] | None:
+    """The attributes of a tag if they are written as nh3 does: in lower case and with double quotes."""
+    found: list[tuple[str, str]] = _ATTRIBUTE.findall(source)
+    attributes = dict(found)
+    if sum(map(len, chain(*found))) + 4 * len(attributes) != len(source):
+        return None
+    if "&" in source:
+        if _UNCERTAIN_REFERENCE.search(source):
+            return None
+        return {name: _REFERENCE.sub(_character, value) for name, value in found}
+    return attributes
 
-    def _element(self, name: str, element: Element, source: str) -> None:
-        attributes = self._judged(element, read_attributes(source)) if source else ""
-        if element.void:
-            self._void(element, attributes)
-            return
-        if element is _A:
-            if ' href="' in attributes and ' href="#' not in attributes:
-                attributes += LINK_END
-        else:
-            attributes += _WRITTEN_ALWAYS.get(element.name, "")
-        if not attributes and element.name in {"", "span"}:
-            self._push(f"/{name}", _BARE, "")
-            return
-        self._push(f"/{name}", element, f"<{element.name}{attributes}>")
-        if element.always_attributed or self.page.keeps_anchors:
-            self.weight += any(mark in attributes for mark in _SHOWN)
 
-    def _judged(self, element: Element, attributes: dict[str, str]) -> str:
-        page, tag, known = self.page, element.name, element.attributes
-        written = ""
-        for name, value in attributes.items():
-            if name in known and (kept := RULES[name](page, tag, value)) is not None:
-                written += f' {name}="{_quoted(kept)}"'
-        return written
+def _character(reference: re.Match[str]) -> str:
+    return unescape(reference[0])
 
-    def _image(self, source: str) -> None:
-        attributes = settled_image(read_attributes(source), self.page.base)
-        if attributes is None:
-            return
-        written = self._judged(ELEMENTS["img"], attributes)
-        if ' src="' in written or ' data-http-src="' in written:
-            self.weight += 1
-            self.out.append(f"<img{written}{_WRITTEN_ALWAYS['img']}>")
 
-    def _source(self, source: str) -> None:
-        written = self._judged(ELEMENTS["source"], settled_source(read_attributes(source)))
-        holder = self.open[-1][1].name if self.open else ""
-        if holder in {"audio", "video"} and ' src="' in written:
-            self.weight += 1
-            self.out.append(f"<source{written}>")
-        elif holder == "picture" and ' srcset="' in written:
-            self.out.append(f"<source{written}>")
+def _element(name: str, element: Element, attributes: str) -> Start:
+    if element is _A:
+        if ' href="' in attributes and ' href="#' not in attributes:
+            attributes += _LINK_END
+    else:
+        attributes += _WRITTEN_ALWAYS.get(element.name, "")
+    if not attributes and element.name == "span":
+        return _PLAIN_STARTS["span"]
+    # A place to go to and something to play are not empty.
+    seen = ' id="' in attributes or ' name="' in attributes or ' src="' in attributes
+    return f"/{name}", element, f"<{element.name}{attributes}>", seen
 
-    def _void(self, element: Element, attributes: str) -> None:
-        if element.name == "hr":
-            self.weight += 1
-        self.out.append(f"<{element.name}{attributes}>")
 
-    def _push(self, closing: str, element: Element, written: str) -> None:
-        if len(self.open) >= MAX_DEPTH:
-            raise _Refused
-        self.open.append((closing, element, len(self.out), self.weight))
-        self.out.append(written)
-        if element is _P:
-            self.paragraphs += 1
+def _image(element: Element, attributes: dict[str, str], page: Page) -> Start:
+    settled = settled_image(attributes, page.base)
+    written = _judged(element, settled, page) if settled else ""
+    if ' src="' not in written and ' data-http-src="' not in written:
+        return _NOTHING
+    return "", element, f"<img{written}{_WRITTEN_ALWAYS['img']}>", 1
 
-    def _check_place(self, element: Element) -> None:
-        """Would a parser leave this element where it stands?"""
-        if element.block and self.paragraphs:
-            raise _Refused
-        parent = self._parent()
-        if element.parents and parent.name not in element.parents:
-            raise _Refused
-        if parent.skeleton and element.name not in TABLE_CONTEXT[parent.name]:
-            raise _Refused
-        if element.guarded and not _GUARDS[element.name](self.open, parent.name):
-            raise _Refused
 
-    def _parent(self) -> Element:
-        """The element the next one will stand in: those that are read through do not count."""
-        for _, element, _, _ in reversed(self.open):
-            if element is not _BARE:
-                return element
-        return _BARE
+def _source(element: Element, attributes: dict[str, str], parent: Element, page: Page) -> Start:
+    written = _judged(element, settled_source(attributes), page)
+    if parent.name in {"audio", "video"} and ' src="' in written:
+        return "", element, f"<source{written}>", 1
+    if parent.name == "picture" and ' srcset="' in written:
+        return "", element, f"<source{written}>", 0
+    return _NOTHING
+
+
+def _judged(element: Element, attributes: dict[str, str], page: Page) -> str:
+    tag, known = element.name, element.attributes
+    written = ""
+    for name, value in attributes.items():
+        if name in known and (kept := RULES[name](page, tag, value)) is not None:
+            written += f' {name}="{_quoted(kept)}"'
+    return written
+
+
+def _fits(element: Element, parent: Element, stack: Stack) -> bool:
+    """Would a parser leave this element where it stands?"""
+    if element.parents and parent.name not in element.parents:
+        return False
+    if parent.skeleton and element.name not in TABLE_CONTEXT.get(parent.name, ()):
+        return False
+    guard = _GUARDS.get(element.name)
+    return guard is None or guard(stack, parent.name)
 
 
 def _may_open_heading(_stack: Stack, parent: str) -> bool:
@@ -301,7 +242,7 @@ def _may_open_ruby_text(stack: Stack, parent: str) -> bool:
 
 
 def _open_before(stack: Stack, name: str, barriers: frozenset[str]) -> bool:
-    for _, element, _, _ in reversed(stack):
+    for _, element, _, _, _ in reversed(stack):
         if element.name == name:
             return True
         if element.name in barriers:

@@ -5,7 +5,7 @@ from binascii import Error as BadBase64
 from collections.abc import Iterable
 from email.errors import HeaderParseError
 from email.header import decode_header
-from email.utils import parseaddr, parsedate_to_datetime
+from email.utils import parsedate_to_datetime
 
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant, from_datetime
@@ -14,6 +14,10 @@ from reedbed.ingest.parse.charset import as_utf8
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,600})>")
+_COMMENT = re.compile(r"\(((?:[^()\\]|\\.)*)\)")
+_MAILBOX_PART = re.compile(rf'"((?:[^"\\]|\\.)*)"|{_COMMENT.pattern}|<([^<>]*)(?:>|\Z)|[^"(<]+|.')
+_BARE_ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s,;:<>()"@]+)@[^\s,;:<>()"@]+')
+_ESCAPED = re.compile(r"\\(.)")
 _MAX_ID = 600
 """PostgreSQL indexes no value of more than a third of a page."""
 
@@ -30,13 +34,23 @@ def readable_list(value: str) -> str:
 
 
 def mailbox(value: str) -> tuple[str, str]:
-    """Name and address of the first mailbox; empty where there is none."""
-    name, address = parseaddr(_from_bytes(" ".join(value[:MAX_HEADER].split())))
-    if "@" not in address and "<" in value:
-        # A name with a comma or an @ that nobody quoted: what stands in brackets is the address.
-        before, _, rest = value[:MAX_HEADER].rpartition("<")
-        name, address = before.strip().strip('"'), rest.partition(">")[0].strip()
-    return readable(name), storable(address)
+    """Name and address of the first mailbox; empty where there is none.
+
+    An address in brackets comes first, whatever stands before it: a name may hold a comma or another address
+    that nobody quoted. `parseaddr` reads such headers in another way from one Python to the next.
+    """
+    text = _from_bytes(" ".join(value[:MAX_HEADER].split()))
+    words: list[str] = []
+    comments: list[str] = []
+    for part in _MAILBOX_PART.finditer(text):
+        quoted, comment, address = part.groups()
+        if address is not None and "@" in address:
+            return readable("".join(words)), storable(address.strip())
+        if comment is not None:
+            comments.append(comment)
+        words.append(part[0].strip('"') if quoted is None else _ESCAPED.sub(r"\1", quoted))
+    bare = _BARE_ADDRESS.search(_COMMENT.sub(" ", text))
+    return (readable("".join(comments[:1])), storable(bare[0])) if bare else ("", "")
 
 
 def message_id(value: str) -> str:

@@ -153,6 +153,12 @@ def _on_guid(draft: Draft, element: Element) -> None:
     draft.guid = _identity(text) or draft.guid
 
 
+def _on_id(draft: Draft, element: Element) -> None:
+    """Atom compares ids letter by letter, so `xml:base` has no part in them."""
+    draft.guid_is_link = True
+    draft.guid = _identity(element.text or "") or draft.guid
+
+
 def _on_link(draft: Draft, element: Element) -> None:
     href = element.get("href")
     if href is None:
@@ -337,7 +343,7 @@ _HANDLERS: dict[str, Callable[[Draft, Element], None]] = _MEDIA_HANDLERS | {
     "media:content": _on_media,
     "media:group": _on_media_group,
     "guid": _on_guid,
-    "id": _on_guid,
+    "id": _on_id,
     "link": _on_link,
     "title": _on_title,
     "dc:title": _on_title,

@@ -32,7 +32,10 @@ def read_with_feedparser(body: bytes, *, content_type: str | None, url: str) -> 
 
 def _document(body: bytes, content_type: str | None, url: str) -> Fields:
     import feedparser  # pyright: ignore[reportMissingTypeStubs] - has none
+    from feedparser import mixin  # pyright: ignore[reportMissingTypeStubs]
 
+    # An id is a name, not an address: joined to the feed's it would differ from the one that was read before.
+    mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # pyright: ignore[reportPrivateUsage]
     headers = {"content-location": url} | ({"content-type": content_type} if content_type else {})
     # Without stubs, what it gives is of an unknown type.
     parsed = feedparser.parse(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -13,6 +13,10 @@ Cleaner = Callable[[str, str | None], str]
 
 def as_json_feed(feed: ParsedFeed, *, url: str) -> Fields:
     from reedbed.ingest.clean import clean_html
+    from reedbed.ingest.clean.images import standing_alone
+
+    def clean(html: str, base: str | None) -> str:
+        return standing_alone(clean_html(html, base))
 
     base = feed.site_url or url or None
     return _said(
@@ -27,7 +31,7 @@ def as_json_feed(feed: ParsedFeed, *, url: str) -> Fields:
         authors=[_author(author) for author in feed.authors],
         hubs=[{"type": "WebSub", "url": feed.hub_url}] if feed.hub_url else None,
         _reedbed=_said(format=feed.format, truncated=feed.truncated or None),
-    ) | {"items": [_item(entry, base, clean_html) for entry in feed.entries]}
+    ) | {"items": [_item(entry, base, clean) for entry in feed.entries]}
 
 
 def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> Fields:

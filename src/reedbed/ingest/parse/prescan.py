@@ -11,7 +11,7 @@ _NAME_START = re.compile(rb"[A-Za-z_:\x80-\xff]")
 # How each first byte after a `<` changes the depth.
 _STEPS = [-1 if byte == _SLASH else int(bool(_NAME_START.match(bytes([byte])))) for byte in range(256)]
 _first_byte = itemgetter(0)
-_TAG = re.compile(rb"[^\"'>]*+(?:\"[^\"]*+\"[^\"'>]*+|'[^']*+'[^\"'>]*+)*+")
+_TAG = re.compile(rb"[^\"'>]*(?:\"[^\"]*\"[^\"'>]*|'[^']*'[^\"'>]*)*")
 # A tag with more attributes than allowed is at least this long: `a=""` and a space for each.
 _LONG_TAG = MAX_ATTRIBUTES * 5
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from reedbed.ingest.parse.limits import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
 
-_SKIPPED = re.compile(rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+_SKIPPED = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!doctype\b([^>\[]*)(?:\[(.*?)\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _ROOT = re.compile(rb"<([A-Za-z_][\w:.-]{0,100})")
 _FEED_START = re.compile(rb"<(?:[\w-]{1,20}:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)

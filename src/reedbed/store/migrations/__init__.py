@@ -52,7 +52,11 @@ async def migrate_apart(url: str) -> None:
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", __name__, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    _, said = await child.communicate(url.encode())
+    try:
+        _, said = await child.communicate(url.encode())
+    finally:
+        if child.returncode is None:  # whoever asked has given up
+            child.kill()
     if child.returncode != 0:
         raise CannotStart(said.decode().strip() or BROKE_OFF)
 
@@ -73,13 +77,13 @@ def _current_sqlite(path: str) -> str | None:
 async def _current_postgresql(url: str) -> str | None:
     from reedbed.store.postgresql import asyncpg
 
-    connection = await asyncpg.connect(url, timeout=10)
+    connection = await asyncpg.connect(url, timeout=10, command_timeout=10)
     try:
         return await connection.fetchval("SELECT version_num FROM alembic_version")
     except asyncpg.UndefinedTableError:
         return None
     finally:
-        await connection.close()
+        await connection.close(timeout=10)
 
 
 def _migrate_sqlite(path: str) -> None:

@@ -21,8 +21,16 @@ from reedbed.store.moving.places import (
     refuse_running,
 )
 from reedbed.store.postgresql import asyncpg
+from reedbed.store.postgresql_pulse import Pulse
 
 CONNECT_SECONDS = 10
+SILENCE_SECONDS = 10.0
+"""Without a sign of life from the server the move is given up; how long a statement takes does not matter."""
+MIGRATION_SECONDS = 600.0
+SILENT = (
+    "PostgreSQL has stopped answering, so the move was given up. Nothing was kept of the copy. "
+    "See that the server runs, then start the move again."
+)
 
 
 @asynccontextmanager
@@ -40,7 +48,7 @@ async def source(url: str) -> AsyncGenerator["PostgresqlSource"]:
 async def target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
     async with _connected(url) as connection:
         await _check_empty(connection)  # before it is migrated: it may be somebody's, of an older version
-    await migrations.migrate(url)
+    await _migrate(url)
     async with _connected(url) as connection:
         moving = connection.transaction()
         await moving.start()
@@ -59,12 +67,36 @@ async def _connected(url: str) -> AsyncGenerator[Any]:
         connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
     except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as error:
         raise CannotStart(f"PostgreSQL cannot be reached: {error or 'it does not answer'}.") from error
+    pulse = _pulse(url)
+    pulse.in_use[connection] = time.monotonic()  # terminated once the server is silent
     try:
         yield connection
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        if pulse.silent:
+            raise CannotStart(SILENT) from error
         raise CannotStart(f"PostgreSQL refused: {error}. Nothing was kept of the copy.") from error
     finally:
+        await pulse.stop()
         await _close(connection)
+
+
+def _pulse(url: str) -> Pulse:
+    async def connect() -> Any:
+        return await asyncpg.connect(url, timeout=CONNECT_SECONDS)
+
+    return Pulse(connect, silence=SILENCE_SECONDS, longest_wait=MIGRATION_SECONDS)
+
+
+async def _migrate(url: str) -> None:
+    """In a process of its own, which can be killed while the server does not answer."""
+    pulse = _pulse(url)
+    try:
+        async with pulse.patience():
+            await migrations.migrate_apart(url)
+    except TimeoutError as error:
+        raise CannotStart(SILENT) from error
+    finally:
+        await pulse.stop()
 
 
 async def _close(connection: Any) -> None:

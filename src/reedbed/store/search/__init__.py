@@ -17,7 +17,7 @@ from reedbed.domain.search_words import SearchWords, search_words
 from reedbed.store.database import Tx
 from reedbed.store.search import fts5, texts, tsvector
 from reedbed.store.search.lists import Lists, listed, lists_of
-from reedbed.store.search.names import NoSuchList, narrow
+from reedbed.store.search.names import NoSuchList, narrow, unknown_names
 from reedbed.store.search.narrowing import Narrow, allowed
 from reedbed.store.search.parts import Words, words_of
 from reedbed.store.search.places import Checked, Hit, Span, ids_of
@@ -37,6 +37,7 @@ __all__ = [
     "merge_some",
     "narrow",
     "needs_words_to_forget",
+    "unknown_names",
 ]
 
 FIRST_LISTED = 50

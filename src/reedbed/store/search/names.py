@@ -48,6 +48,28 @@ async def narrow(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> N
     return await _tagged(tx, user_id, query, view, narrowed) if narrowed else None
 
 
+async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filter, ...]:
+    """The feeds, folders and tags that the search is for and that this user has none of."""
+    named: dict[str, Callable[[str], bool]] = {}
+    if _of_kind(query, "feed"):
+        feed_names = [
+            (row[0], f"{fold(row[2])} {row[3]}".casefold())
+            for row in await tx.all(_FEEDS, {"user_id": user_id})
+        ]
+        named["feed"] = lambda value: bool(_feeds_called(feed_names, value))
+    if _of_kind(query, "folder"):
+        tree = [tuple(row) for row in await tx.all(_FOLDERS, {"user_id": user_id})]
+        named["folder"] = lambda value: bool(_folders_called(tree, value))
+    if _of_kind(query, "tag"):
+        tag_names = {row[1].casefold() for row in await tx.all(_TAGS, {"user_id": user_id})}
+        named["tag"] = lambda value: value.casefold() in tag_names
+    return tuple(
+        each
+        for each in query.filters
+        if not each.negated and each.kind in named and not named[each.kind](each.value)
+    )
+
+
 def _states(query: SearchQuery, view: ViewQuery) -> Narrow | None:
     asked: dict[str, bool] = {} if view.view == "all" else {view.view: True}
     for each in _of_kind(query, "is"):
@@ -60,6 +82,7 @@ def _states(query: SearchQuery, view: ViewQuery) -> Narrow | None:
         unread=asked.get("unread"),
         starred=asked.get("starred"),
         later=asked.get("later"),
+        muted=bool(asked.get("muted")),
         opened=asked.get("history"),
         languages=frozenset(name for name, negated in languages.items() if not negated),
         without_languages=frozenset(name for name, negated in languages.items() if negated),

@@ -13,7 +13,7 @@ from reedbed.store.dialect import among, in_order, of_user
 from reedbed.store.entry_columns import has_mark, is_unread, visible
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes
-from reedbed.store.tables import entries, entry_tags, later, read_history, starred, unread
+from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred, unread
 
 _USER = bindparam("user_id", type_=BigInteger)
 
@@ -24,6 +24,8 @@ class Narrow:
     """None does not ask, as with the others."""
     starred: bool | None = None
     later: bool | None = None
+    muted: bool = False
+    """Only muted entries; they are in no other list."""
     opened: bool | None = None
     feeds: frozenset[int] | None = None
     without_feeds: frozenset[int] = frozenset()
@@ -44,6 +46,8 @@ class Narrow:
             return starred
         if self.later:
             return later
+        if self.muted:
+            return muted
         return unread if self.unread else entries
 
     @property
@@ -57,6 +61,7 @@ class _Shape:
     unread: bool | None
     starred: bool | None
     later: bool | None
+    muted: bool
     opened: bool | None
     feeds: str
     """"", one or many"""
@@ -82,6 +87,7 @@ def _shape(narrow: Narrow) -> _Shape:
         unread=narrow.unread,
         starred=narrow.starred,
         later=narrow.later,
+        muted=narrow.muted,
         opened=narrow.opened,
         feeds="" if narrow.feeds is None else "one" if len(narrow.feeds) == 1 else "many",
         without_feeds=bool(narrow.without_feeds),
@@ -149,8 +155,12 @@ def _seen_by_user(shape: _Shape) -> list[ColumnElement[bool]]:
         for table, wanted, has in states
         if wanted is not None and table is not shape.table
     ]
+    if shape.muted and shape.table is not muted:
+        asked.append(has_mark(muted, entries.c.id))
     # What a user has unread, starred, kept for later or tagged can be seen.
-    return [*asked, visible()] if shape.table is entries else asked
+    if shape.table is entries or shape.table is muted:
+        asked.append(visible(with_muted=shape.muted))
+    return asked
 
 
 def _in_feeds(shape: _Shape) -> list[ColumnElement[bool]]:

@@ -5,7 +5,7 @@
 
 from reedbed.store.tables.articles import article_selectors
 from reedbed.store.tables.columns import Id, metadata
-from reedbed.store.tables.entries import entries, entry_bodies, entry_versions
+from reedbed.store.tables.entries import audience_members, audiences, entries, entry_bodies, entry_versions
 from reedbed.store.tables.feeds import blobs, feed_fetch_state, feed_history, feeds, former_addresses
 from reedbed.store.tables.framing import (
     analyses,
@@ -34,6 +34,7 @@ from reedbed.store.tables.reading import (
     entry_tags,
     folders,
     later,
+    muted,
     parked_unread,
     read_history,
     starred,
@@ -66,6 +67,8 @@ __all__ = [
     "analyses",
     "app_settings",
     "article_selectors",
+    "audience_members",
+    "audiences",
     "blobs",
     "bookmarks",
     "cleanup_notices",
@@ -103,6 +106,7 @@ __all__ = [
     "mail_links",
     "mail_senders",
     "metadata",
+    "muted",
     "parked_unread",
     "processes",
     "published_feeds",

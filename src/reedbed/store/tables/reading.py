@@ -107,6 +107,8 @@ def _marks(name: str) -> Table:
 
 starred = _marks("starred")
 later = _marks("later")
+# Shown nowhere unless asked for; never unread, starred, kept for later, tagged or in the history.
+muted = _marks("muted")
 
 read_history = Table(
     "read_history",

@@ -47,6 +47,8 @@ class DigestPage:
     error: str = ""
     by: str = ""
     built_in: bool = True
+    fallback: bool = False
+    """The model did not answer; the built-in extract stands in for it."""
     paragraphs: tuple[Paragraph, ...] = ()
     sources: tuple[Source, ...] = ()
 

@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from reedbed.web.speech import grouped
+
 LOOK_COOKIE: Final = "reedbed_look"
 
 _CHOICES: Final = {
@@ -20,10 +22,10 @@ _LIST_REMS: Final = range(17, 41)
 
 
 class Count(int):
-    """A number that prints itself with thousands apart; the thin space belongs to no language."""
+    """A number that prints itself with thousands apart."""
 
     def __str__(self) -> str:
-        return f"{int(self):,}".replace(",", "\u202f")
+        return grouped(self)
 
 
 NOTHING: Final = Count(0)
@@ -127,6 +129,8 @@ class Frame:
     """Opening an entry marks it read."""
     newest: str = ""
     """The newest event the page already reflects, where the live stream begins."""
+    rendered_at: int = 0
+    """When the page was made. The browser may keep it, and show it after entries were marked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,14 @@ class OtherFeed:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownLogin:
+    """Name and password of a feed, for the form that follows it."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class FoundFeed:
     url: str
     name: str
@@ -37,10 +45,14 @@ class FoundFeed:
 
 @dataclass(frozen=True, slots=True)
 class ImportLine:
-    """A line of the file that could not be followed."""
+    """What became of a line of the file."""
 
     name: str
     address: str
+    status: str
+    """In a word."""
+    kind: str
+    """Of the chip: `good`, `bad` or empty."""
     text: str
 
 
@@ -63,6 +75,7 @@ class Sample:
     name: str
     about: str
     followed: bool = False
+    login: ShownLogin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,8 @@ class Offered:
     lines: tuple[Sample, ...]
     url: str
     """Where to choose the next one."""
+    asked: str = field(default="", repr=False)
+    """What was typed, where it holds a password that `url` must not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +98,9 @@ class AddPage:
     """The page itself can be saved for later."""
     silent_url: str = ""
     """Nobody answered well there, so that it may be a feed all the same."""
+    locked_url: str = ""
+    """The server asks for a name and password."""
+    login: ShownLogin | None = None
     found: FoundFeed | None = None
     folders: tuple[Choice, ...] = ()
     hits_url: str = ""
@@ -127,6 +145,8 @@ class FeedForm:
 
     name_error: str = ""
     url_error: str = ""
+    username_error: str = ""
+    password_error: str = ""
     general_error: str = ""
 
 
@@ -187,6 +207,10 @@ class FeedEdit:
     """What it is called while the form may hold another name, or none."""
     name: str
     url: str
+    username: str
+    has_password: bool
+    locked: bool
+    """Its server asks for a name and password, or for others."""
     mark: FeedMark
     folders: tuple[Choice, ...]
     intervals: tuple[Choice, ...]

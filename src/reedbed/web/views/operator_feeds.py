@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reedbed.web.views.frame import Choice, FeedMark, Pages
+from reedbed.web.views.operator import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,5 @@ class OperatorFeedPage:
     feed: OperatorFeedLine
     facts: tuple[tuple[str, str], ...]
     form: OperatorFeedForm
+    spans: tuple[Choice, ...]
+    plots: tuple[Plot, ...]

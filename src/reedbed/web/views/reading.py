@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from reedbed.web.views.frame import Choice, Count, FeedMark, HiddenField, Moment
 from reedbed.web.views.framing import FramingBlock, Neutral, Reeds
+from reedbed.web.views.managing import FeedLine
 from reedbed.web.views.newsletters import Confirm, MailFacts
 
 
@@ -82,6 +83,8 @@ class EntryList:
     hidden_url: str = ""
     confirmations: tuple[Confirm, ...] = ()
     """Mails above the list that wait for a click."""
+    trouble: FeedLine | None = None
+    """The feed whose list this is, if it fails: why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Summary:
     text: str = ""
     by: str = ""
     why: str = ""
+    """Why it is unavailable; of a ready one, why the built-in extract stands in for the model."""
     language: str = ""
     asked: bool = True
     """A pending one that nobody has asked for asks by itself, once it is shown."""

@@ -27,7 +27,9 @@ class SidebarFeed:
     current: bool = False
     language: str = ""
     trouble: str = ""
-    """One sentence when the feed needs the reader, else empty."""
+    """Why the feed brings nothing or not everything, and what to do; else empty."""
+    needs_reader: bool = False
+    """Whether the trouble stays until the reader does something."""
 
 
 @dataclass(frozen=True, slots=True)

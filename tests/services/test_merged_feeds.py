@@ -1,0 +1,415 @@
+"""Nobody writes into a feed by redirecting another to it; those who move keep what they had."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from reedbed.domain.entries import Change, EntryRow, StreamQuery, ViewQuery
+from reedbed.domain.errors import NotFound
+from reedbed.domain.libraries import ForeignEntry
+from reedbed.domain.times import DAY, HOUR
+from reedbed.services.entries import change_entry, get_entry
+from reedbed.services.imported_entries import Home, bring_kept
+from reedbed.services.marking import change_entries
+from reedbed.services.search import search_entries
+from reedbed.services.story_grouping import StoryGrouper
+from reedbed.services.subscriptions import unsubscribe
+from reedbed.store import (
+    entry_lists,
+    entry_streams,
+    entry_texts,
+    feed_merge,
+    following,
+    framed_documents,
+    retention,
+    status,
+    stories,
+    unread,
+)
+from tests.crawling import Crawl
+from tests.feedsite import FeedSite
+
+
+async def listed(crawl: Crawl, user_id: int, query: ViewQuery | None = None) -> list[EntryRow]:
+    async with crawl.runtime.db.read() as tx:
+        page = await entry_lists.page(tx, user_id, query or ViewQuery("all"), None, 200)
+    return [] if page is None else list(page.rows)
+
+
+async def titles(crawl: Crawl, user_id: int, query: ViewQuery | None = None) -> list[str]:
+    return sorted(row.title for row in await listed(crawl, user_id, query))
+
+
+async def seen_everywhere(crawl: Crawl, user_id: int, feed_id: int) -> list[set[str]]:
+    """What a user finds of a feed, by every way to it."""
+    runtime = crawl.runtime
+    names: dict[int, str] = {row[0]: row[1] for row in await crawl.rows("SELECT id, title FROM entries")}
+    async with runtime.db.read() as tx:
+        streams = [
+            await entry_streams.every_id(tx, user_id, query)
+            for query in (
+                StreamQuery(),
+                StreamQuery(feed_ids=(feed_id,)),
+                StreamQuery(read=True),
+                StreamQuery(read=False),
+                StreamQuery(since=0),
+            )
+        ]
+        asked = [words.id for words in await entry_texts.seen_by(tx, user_id, list(names))]
+        newest = [id_ for id_, _ in (await following.newest_arrivals(tx, user_id)).values()]
+        told = [
+            source.entry_id
+            for line in await stories.page(tx, user_id, cursor=None, limit=50, now=runtime.now())
+            for source in line.sources
+        ]
+    lists = [
+        await titles(crawl, user_id, ViewQuery(view, feed_id=feed))
+        for view in ("all", "unread", "starred", "later", "history")
+        for feed in (None, feed_id)
+    ]
+    found = [row.title for row in (await search_entries(runtime, user_id, "news", limit=100)).rows]
+    ids = (*streams, asked, newest, told)
+    return [set(found), *map(set, lists), *({names[id_] for id_ in some} for some in ids)]
+
+
+async def redirect(crawl: Crawl, site: FeedSite, old: str, new: str) -> None:
+    """Let one feed answer 301 to another until the move is believed."""
+    site.redirect(site.feed_url(new), feed=old)
+    (feed_id,) = await crawl.column("SELECT id FROM feeds WHERE url = :url", url=site.feed_url(old))
+    for _ in range(3):
+        await crawl.check_anyway(feed_id)
+
+
+async def entry_id(crawl: Crawl, title: str) -> int:
+    (found,) = await crawl.column("SELECT id FROM entries WHERE title = :title", title=title)
+    return found
+
+
+async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, crawl: Crawl) -> None:
+    attacker, victim = await crawl.person(), await crawl.person()
+    for number in range(3):
+        site.publish(f"True news {number}", key=f"t{number}", feed="good")
+        site.publish(f"Forged news {number}", key=f"f{number}", feed="evil")
+    good = await crawl.follow(site.feed_url("good"), user_id=victim)
+    await crawl.follow(site.feed_url("evil"), user_id=attacker)
+    await crawl.check()
+    forged = await entry_id(crawl, "Forged news 1")
+    await change_entry(crawl.runtime, attacker, forged, Change(starred=True))
+    before = await crawl.rows(
+        "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id", id=good
+    )
+    await StoryGrouper().group_new(crawl.runtime)
+
+    await redirect(crawl, site, "evil", "good")
+    await StoryGrouper().group_new(crawl.runtime)
+    latecomer = await crawl.person()
+    await crawl.follow(site.feed_url("good"), user_id=latecomer)
+
+    assert await crawl.column("SELECT id FROM feeds") == [good]
+    for user_id in (victim, latecomer):
+        ways = await seen_everywhere(crawl, user_id, good)
+        assert not [way for way in ways if any(title.startswith("Forged") for title in way)]
+        assert await titles(crawl, user_id) == [f"True news {number}" for number in range(3)]
+        with pytest.raises(NotFound):
+            await get_entry(crawl.runtime, user_id, forged)
+        with pytest.raises(NotFound):
+            await change_entry(crawl.runtime, user_id, forged, Change(starred=True))
+        await change_entries(crawl.runtime, user_id, [forged], Change(read=False, starred=True))
+        await bring_kept(
+            crawl.runtime,
+            user_id,
+            [ForeignEntry("good", "", "f1", f"{site.url}/evil/f1", "Mine", "")],
+            {"good": Home(good, frozenset())},
+        )
+        assert "Forged news 1" not in await titles(crawl, user_id)
+        async with crawl.runtime.db.read() as tx:
+            assert (await status.counts(tx, user_id)).posts == len(await listed(crawl, user_id))
+            assert await entry_streams.how_many(tx, user_id) == len(await listed(crawl, user_id))
+            assert await entry_texts.how_many(tx, user_id, 1000) == len(await listed(crawl, user_id))
+    after = await crawl.rows(
+        "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id AND user_id = :user",
+        id=good,
+        user=victim,
+    )
+    assert [tuple(row) for row in after] == [tuple(row) for row in before]
+    told = {id_ for hint in crawl.heard("new_entry") if hint.feed_id == good for id_ in hint.data["ids"]}
+    assert str(forged) not in told
+    async with crawl.runtime.db.read() as tx:
+        assert await framed_documents.newest(tx, good, most=50) == []
+    # Whoever had them keeps them.
+    assert [row.title for row in await listed(crawl, attacker) if row.title.startswith("Forged")] == [
+        f"Forged news {number}" for number in (2, 1, 0)
+    ]
+    assert await titles(crawl, attacker, ViewQuery("starred")) == ["Forged news 1"]
+
+
+async def test_who_moves_sees_no_archive_of_the_other_feed(site: FeedSite, crawl: Crawl) -> None:
+    """Neither by an old subscription nor by claiming to have published an entry of the archive."""
+    site.publish("Old treasure", key="treasure", feed="good")
+    await crawl.follow(site.feed_url("good"))
+    attacker = await crawl.person()
+    site.publish("Claimed", key="treasure", feed="evil")
+    await crawl.follow(site.feed_url("evil"), user_id=attacker)
+    await crawl.check()
+    site.withdraw("treasure", feed="good")
+    site.publish("Current", key="current", feed="good")
+    await crawl.check(at_least=25 * HOUR)
+
+    await redirect(crawl, site, "evil", "good")
+
+    assert await titles(crawl, attacker) == ["Claimed", "Current"]
+
+
+async def test_forged_keys_keep_no_true_entry_away(site: FeedSite, crawl: Crawl) -> None:
+    attacker, victim = await crawl.person(), await crawl.person()
+    site.publish("True news", key="t1", feed="good")
+    good = await crawl.follow(site.feed_url("good"), user_id=victim)
+    site.publish("Forged", key="tomorrow", feed="evil", url=f"{site.url}/good/tomorrow")
+    site.publish("Removed", key="next week", feed="evil")
+    evil = await crawl.follow(site.feed_url("evil"), user_id=attacker)
+    await crawl.check()
+    removed = await entry_id(crawl, "Removed")
+    await crawl.change("DELETE FROM unread WHERE entry_id = :id", id=removed)
+    async with crawl.runtime.db.write() as tx:
+        assert (await retention.remove(tx, [removed], "any")).entries == 1
+    site.withdraw("next week", feed="evil")
+
+    await redirect(crawl, site, "evil", "good")
+    aged = await entry_id(crawl, "Forged")
+    site.publish("True and new", key="tomorrow", feed="good")
+    site.publish("True and newer", key="next week", feed="good")
+    await crawl.check_anyway(good)
+
+    for user_id in (victim, attacker):
+        assert await titles(crawl, user_id) == ["True and new", "True and newer", "True news"]
+    assert evil != good and aged not in [row.id for row in await listed(crawl, attacker)]
+    revisions = await crawl.column("SELECT title FROM entry_versions")
+    assert revisions == []
+
+
+async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, crawl: Crawl) -> None:
+    for number in range(3):
+        site.publish(f"True {number}", feed="good")
+    for number in range(9):
+        site.publish(f"Forged {number}", feed="evil")
+    good = await crawl.follow(site.feed_url("good"))
+    await crawl.follow(site.feed_url("evil"))
+    await crawl.check()
+    await redirect(crawl, site, "evil", "good")
+
+    async with crawl.runtime.db.write() as tx:
+        assert await retention.crowded(tx, 3) == {}
+        assert await retention.surplus_top(tx, good, 3) is None
+        forged = await entry_id(crawl, "Forged 1")
+        await retention.remove(tx, [forged], "any")
+        assert await retention.how_many(tx) == 11
+    assert await crawl.column("SELECT key FROM removed_keys") == []
+
+
+async def test_forged_entries_wait_for_nobody_at_an_address_not_followed_yet(
+    site: FeedSite, crawl: Crawl
+) -> None:
+    """The attacker's feed takes the address itself, before the first honest reader comes."""
+    attacker = await crawl.person()
+    site.publish("True news", key="t", feed="good")
+    site.publish("True news", key="t", feed="evil", url="http://phish.example/")
+    for number in range(3):
+        site.publish(f"Forged {number}", feed="evil")
+    evil = await crawl.follow(site.feed_url("evil"), user_id=attacker)
+    await crawl.check()
+    await crawl.change("UPDATE feeds SET hub_url = 'http://hub.example/' WHERE id = :id", id=evil)
+    await change_entry(
+        crawl.runtime, attacker, await entry_id(crawl, "True news"), Change(read=True, later=True)
+    )
+
+    await redirect(crawl, site, "evil", "good")
+    early = await crawl.person()
+    await crawl.follow(site.feed_url("good"), user_id=early)
+    await crawl.check()
+    late = await crawl.person()
+    await crawl.follow(site.feed_url("good"), user_id=late)
+
+    assert await crawl.column("SELECT url FROM feeds") == [site.feed_url("good")]
+    for user_id in (early, late):
+        (row,) = await listed(crawl, user_id)
+        assert (row.title, row.url, row.states.read) == ("True news", f"{site.url}/good/t", False)
+    assert await crawl.column("SELECT hub_url FROM feeds") == [None]
+    # The one who moved has everything, and the marks are on what the feed publishes.
+    assert await titles(crawl, attacker) == ["Forged 0", "Forged 1", "Forged 2", "True news"]
+    (kept,) = await listed(crawl, attacker, ViewQuery("later"))
+    assert (kept.url, kept.states.read) == (f"{site.url}/good/t", True)
+    counts = await crawl.rows("SELECT user_id, unread FROM subscriptions ORDER BY user_id")
+    assert [tuple(row) for row in counts] == [(attacker, 3), (early, 1), (late, 1)]
+
+
+async def test_merges_of_merges_and_back_show_nothing_to_others(site: FeedSite, crawl: Crawl) -> None:
+    people = [await crawl.person() for _ in range(3)]
+    for name, user_id in zip("abc", people, strict=True):
+        site.publish(f"only {name}", feed=name)
+        await crawl.follow(site.feed_url(name), user_id=user_id)
+    await crawl.check()
+    await redirect(crawl, site, "a", "b")
+    await redirect(crawl, site, "b", "c")
+    assert [await titles(crawl, user_id) for user_id in people] == [
+        ["only a", "only b", "only c"],
+        ["only b", "only c"],
+        ["only c"],
+    ]
+    site.behave(feed="a")
+    await redirect(crawl, site, "c", "a")
+    await crawl.check()
+    assert [await titles(crawl, user_id) for user_id in people] == [
+        ["only a", "only b", "only c"],
+        ["only a", "only b", "only c"],
+        ["only a", "only c"],
+    ]
+
+
+async def test_a_feed_that_merges_while_the_other_is_refreshed(site: FeedSite, crawl: Crawl) -> None:
+    site.publish("Both", key="both", feed="old", url=f"{site.url}/both")
+    mover, stays = await crawl.person(), await crawl.person()
+    old = await crawl.follow(site.feed_url("old"), user_id=mover)
+    await crawl.check()
+    new = await crawl.follow(site.feed_url("new"), user_id=stays)
+    site.publish("Both", key="both", feed="new", url=f"{site.url}/both")
+    async with crawl.runtime.db.write() as tx:  # between the comparison of a document and its writing
+        await feed_merge.merge(tx, old, new)
+    await crawl.check_anyway(new)
+
+    for user_id in (mover, stays):
+        assert await titles(crawl, user_id) == ["Both"]
+    assert await crawl.column("SELECT unread FROM subscriptions ORDER BY user_id") == [1, 1]
+
+
+State = tuple[str, bool, bool]
+"""The publisher shown, read, starred."""
+
+
+@dataclass
+class World:
+    """Readers, feeds that move, and what each reader must see at least."""
+
+    crawl: Crawl
+    site: FeedSite
+    chance: random.Random
+    names: list[str] = field(default_factory=list)
+    people: list[int] = field(default_factory=list)
+    published: int = 0
+    had: set[tuple[int, str, str]] = field(default_factory=set[tuple[int, str, str]])
+    """User, publisher and key of whatever was once seen."""
+
+    async def step(self) -> None:
+        acts = (
+            self.publish,
+            self.publish,
+            self.follow,
+            self.read,
+            self.leave,
+            self.check,
+            self.move,
+        )
+        await self.chance.choice(acts)()
+
+    async def publish(self) -> None:
+        """In one feed, or the same entry in two."""
+        self.published += 1
+        key = f"e{self.published}"
+        for name in self.chance.sample(self.names, self.chance.choice((1, 1, 2))):
+            # The title says who published it.
+            self.site.publish(f"{name} {key}", key=key, feed=name, url=f"{self.site.url}/{key}")
+
+    async def follow(self) -> None:
+        user_id, url = self.chance.choice(self.people), self.site.feed_url(self.chance.choice(self.names))
+        known = await self.crawl.rows(
+            "SELECT s.id, s.feed_id, s.unsubscribed_at FROM subscriptions s JOIN feeds f ON f.id = s.feed_id"
+            " WHERE s.user_id = :user AND f.url = :url",
+            user=user_id,
+            url=url,
+        )
+        if not known:
+            await self.crawl.follow(url, user_id=user_id)
+        elif known[0][2] is not None:
+            await self.crawl.change(
+                "UPDATE subscriptions SET unsubscribed_at = NULL WHERE id = :id", id=known[0][0]
+            )
+            async with self.crawl.runtime.db.write() as tx:
+                await unread.unpark(tx, user_id, known[0][1])
+
+    async def leave(self) -> None:
+        active = await self.crawl.rows("SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL")
+        if active and self.chance.random() < 0.5:
+            id_, user_id = self.chance.choice(active)
+            await unsubscribe(self.crawl.runtime, user_id, id_)
+
+    async def read(self) -> None:
+        user_id = self.chance.choice(self.people)
+        if rows := await listed(self.crawl, user_id):
+            change = Change(read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True)))
+            await change_entry(self.crawl.runtime, user_id, self.chance.choice(rows).id, change)
+
+    async def check(self) -> None:
+        await self.crawl.check(at_least=3 * DAY)
+
+    async def move(self) -> None:
+        old, new = self.chance.sample(self.names, 2)
+        known = await self.crawl.column("SELECT id FROM feeds WHERE url = :url", url=self.site.feed_url(old))
+        if not known:
+            return
+        for name in self.names:  # else a feed publishes what another one wrote
+            self.site.behave(feed=name)
+        await self.check()
+        before = {user_id: await self.states(user_id) for user_id in self.people}
+        await redirect(self.crawl, self.site, old, new)
+        self.site.behave(feed=old)
+        await self.crawl.check()
+        for user_id in self.people:
+            had = {(publisher, key) for who, publisher, key in self.had if who == user_id}
+            after, followed = await self.states(user_id), await self.followed(user_id)
+            assert not before[user_id].keys() - after.keys(), "a merge lost an entry"
+            for key, (publisher, _, starred) in after.items():
+                assert publisher in followed or (publisher, key) in had, "an entry of another feed appeared"
+                assert starred >= before[user_id].get(key, ("", True, False))[2], "a merge lost a star"
+
+    async def states(self, user_id: int) -> Mapping[str, State]:
+        found: dict[str, State] = {}
+        for row in await listed(self.crawl, user_id):
+            publisher, key = row.title.split()
+            self.had.add((user_id, publisher, key))
+            was = found.get(key, ("", True, False))
+            found[key] = (publisher, row.states.read and was[1], row.states.starred or was[2])
+        return found
+
+    async def followed(self, user_id: int) -> set[str]:
+        urls = await self.crawl.column(
+            "SELECT f.url FROM subscriptions s JOIN feeds f ON f.id = s.feed_id"
+            " WHERE s.user_id = :id AND s.unsubscribed_at IS NULL",
+            id=user_id,
+        )
+        return {name for name in self.names if self.site.feed_url(name) in urls}
+
+    async def check_counts(self) -> None:
+        for user_id in self.people:
+            rows = await self.crawl.rows(
+                "SELECT feed_id, unread FROM subscriptions WHERE user_id = :id AND unsubscribed_at IS NULL",
+                id=user_id,
+            )
+            for feed_id, counted in rows:
+                shown = await titles(self.crawl, user_id, ViewQuery("unread", feed_id=feed_id))
+                assert counted == len(shown)
+                assert set(shown) <= set(await titles(self.crawl, user_id, ViewQuery("all", feed_id=feed_id)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_moves_nothing_is_lost_and_nothing_slips_in(
+    site: FeedSite, crawl: Crawl, seed: int
+) -> None:
+    world = World(crawl, site, random.Random(seed), names=list("abcd"))
+    world.people = [await crawl.person() for _ in range(3)]
+    for _ in range(3):
+        await world.publish()
+        await world.follow()
+    for _ in range(40):
+        await world.step()
+        await world.check_counts()
