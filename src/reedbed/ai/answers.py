@@ -7,10 +7,11 @@ schema, becomes plain text of bounded length, and may point to nothing but the e
 import html
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
+
+from reedbed.domain.records import record
 
 LONGEST_TEXT = 1_200
 LONGEST_LINE = 140
@@ -33,32 +34,32 @@ _UNSEEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SummaryText:
     one_line: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CitedSentence:
     text: str
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CitedParagraph:
     heading: str
     sentences: tuple[CitedSentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DigestText:
     paragraphs: tuple[CitedParagraph, ...]
     dropped: int
     """Sentences that named no source they were given."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerText:
     claims: tuple[CitedSentence, ...]
     """None: what was read does not tell."""

@@ -9,11 +9,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from reedbed.ai.sentences import sentences
 from reedbed.domain.folding import CJK
+from reedbed.domain.records import record
 from reedbed.domain.small_words import LEANING, LEANING_EAST, NO_PROSE, SMALL
 
 MOST_SENTENCES = 3
@@ -40,13 +40,13 @@ _LEAST_WIDE = 12
 _MOST_WIDE = 130
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extract:
     text: str
     one_line: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sentence:
     place: int
     block: int

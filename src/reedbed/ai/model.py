@@ -1,13 +1,13 @@
 """What a model is to the rest of the house: a question goes in, an answer or a trouble comes out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prompt:
     instructions: str
     material: str
@@ -25,14 +25,14 @@ class Prompt:
         return (letters - wide) // 3 + 2 * wide + 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     text: str
     tokens_in: int
     tokens_out: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trouble:
     """An expected failure. `limited` is "too many requests", `empty` an answer without words, `unreadable` an
     answer that is not what was asked for."""

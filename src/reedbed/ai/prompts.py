@@ -6,11 +6,11 @@ model; `answers` is what holds the others.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reedbed.ai.answers import bounded
 from reedbed.ai.model import Prompt
+from reedbed.domain.records import record
 
 LONGEST_ARTICLE = 24_000
 LONGEST_EXCERPT = 600
@@ -74,7 +74,7 @@ _ANSWER_SCHEMA: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reading:
     """What the model is to read of one entry."""
 

@@ -1,12 +1,12 @@
 """Answers without a model: the sentences of the entries that name what was asked about. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reedbed.ai.answers import bounded
 from reedbed.ai.sentences import sentences
 from reedbed.domain.cited import Sentence
 from reedbed.domain.questions import Passage, coverage, padded
+from reedbed.domain.records import record
 
 MOST_QUOTES = 5
 MOST_SOURCES = 10
@@ -21,7 +21,7 @@ LEAST_WORDS = 4
 """Less is a heading or a caption."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Quote:
     text: str
     score: float

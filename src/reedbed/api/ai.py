@@ -4,12 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.budget import MILLIONTHS, Budget, Usage
 from reedbed.domain.times import Instant
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.ai_admin import AiStatus, ai_status, reprocess, retry_all, set_paused
 from reedbed.store import summaries, summary_queue
 from reedbed.store.summary_queue import Line
@@ -19,15 +20,15 @@ router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
 MOST_LINES = 200
 
 
-class PauseBody(BaseModel):
+class PauseBody(ApiModel):
     paused: bool
 
 
-class ReprocessBody(BaseModel):
+class ReprocessBody(ApiModel):
     content_hash: str = Field(pattern="^[0-9a-f]{64}$", examples=["0" * 64])
 
 
-class UsageOut(BaseModel):
+class UsageOut(ApiModel):
     calls: int
     tokens_in: int
     tokens_out: int
@@ -38,14 +39,14 @@ class DayOut(UsageOut):
     day: str
 
 
-class QueueOut(BaseModel):
+class QueueOut(ApiModel):
     waiting: int
     running: int
     cooling: int
     failures: int
 
 
-class AiOut(BaseModel):
+class AiOut(ApiModel):
     model: str
     fallback: str | None
     paused: bool
@@ -61,7 +62,7 @@ class AiOut(BaseModel):
     days: list[DayOut]
 
 
-class LineOut(BaseModel):
+class LineOut(ApiModel):
     content_hash: str
     model: str
     priority: int
@@ -73,18 +74,18 @@ class LineOut(BaseModel):
     created_at: str
 
 
-class LineList(BaseModel):
+class LineList(ApiModel):
     items: list[LineOut]
     next_cursor: str | None
 
 
-class FailureOut(BaseModel):
+class FailureOut(ApiModel):
     content_hash: str
     last_error: str | None
     failed_at: str
 
 
-class FailureList(BaseModel):
+class FailureList(ApiModel):
     items: list[FailureOut]
     next_cursor: str | None
 

@@ -3,12 +3,13 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.article_selectors import LONGEST, MOST
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.article_selectors import FeedSelectors, selectors_of, set_selectors
 
 router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
@@ -16,12 +17,12 @@ router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 _EACH = f"At most {MOST}, each of at most {LONGEST} characters."
 
 
-class SelectorsBody(BaseModel):
+class SelectorsBody(ApiModel):
     keep: list[str] = Field(default=[], description=f"What is the article. {_EACH}", examples=[["article"]])
     drop: list[str] = Field(default=[], description="What is not, also within what is kept.")
 
 
-class SelectorsOut(BaseModel):
+class SelectorsOut(ApiModel):
     keep: list[str]
     drop: list[str]
     may_change: bool = Field(description="The feed is this user's alone, or they are an operator.")

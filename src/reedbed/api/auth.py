@@ -1,7 +1,7 @@
 """The doors: set up, log in and out, register, forgotten passwords."""
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.people_out import UserOut, user_json
 from reedbed.domain.accounts import NewSession
@@ -10,6 +10,7 @@ from reedbed.http.client_ip import client_ip
 from reedbed.http.cookies import DEVICE_COOKIE, clear_session_cookie, set_session_cookie
 from reedbed.http.csrf import check_not_foreign
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.accounts import create_owner, log_in, log_out, needs_owner
 from reedbed.services.passwords import forgot_password, reset_password
 from reedbed.services.registration import Registration, register, verify_email
@@ -28,42 +29,42 @@ PASSWORD = Field(max_length=2_000, examples=["seven herons in the reeds"], repr=
 LINK = Field(max_length=200, description="From the link in the letter.", repr=False)
 
 
-class Credentials(BaseModel):
+class Credentials(ApiModel):
     email: str = EMAIL
     password: str = PASSWORD
 
 
-class RegisterBody(BaseModel):
+class RegisterBody(ApiModel):
     email: str = EMAIL
     password: str = PASSWORD
     privacy_accepted: bool = Field(False, description="The privacy note was read and accepted.")
     invite: str = Field("", max_length=200, description="From an invitation's link.", repr=False)
 
 
-class ForgotBody(BaseModel):
+class ForgotBody(ApiModel):
     email: str = EMAIL
 
 
-class ResetBody(BaseModel):
+class ResetBody(ApiModel):
     token: str = LINK
     password: str = PASSWORD
 
 
-class VerifyBody(BaseModel):
+class VerifyBody(ApiModel):
     token: str = LINK
 
 
-class SessionOut(BaseModel):
+class SessionOut(ApiModel):
     token: str = Field(description="Send it as `Authorization: Bearer …`.")
     expires_at: str
     user: UserOut
 
 
-class MessageOut(BaseModel):
+class MessageOut(ApiModel):
     message: str
 
 
-class OptionsOut(BaseModel):
+class OptionsOut(ApiModel):
     needs_setup: bool
     registration: str = Field(examples=["closed"])
     can_mail: bool

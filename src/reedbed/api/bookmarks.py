@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
 
 from reedbed.api.bookmarks_file import netscape_lines
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow
@@ -17,6 +16,7 @@ from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
 from reedbed.services.runtime import Runtime
@@ -25,11 +25,11 @@ from reedbed.store import bookmarks
 router = APIRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
 
 
-class BookmarkBody(BaseModel):
+class BookmarkBody(ApiModel):
     entry_id: JsonId
 
 
-class BookmarkRowOut(BaseModel):
+class BookmarkRowOut(ApiModel):
     id: str
     entry_id: str | None
     url: str | None
@@ -43,7 +43,7 @@ class BookmarkOut(BookmarkRowOut):
     content: str
 
 
-class BookmarkList(BaseModel):
+class BookmarkList(ApiModel):
     items: list[BookmarkRowOut]
     next_cursor: str | None
 

@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.cited import Scope, Sentence, Source
 from reedbed.domain.texts import storable
 from reedbed.http.ids import JsonId
 from reedbed.http.json import moment, text_id
+from reedbed.http.models import ApiModel
 
 
-class ScopeBody(BaseModel):
+class ScopeBody(ApiModel):
     """Nothing set: everything you can read."""
 
     folder_id: JsonId | None = None
@@ -18,18 +19,18 @@ class ScopeBody(BaseModel):
     q: str | None = Field(default=None, max_length=500, description="Only among what this search finds.")
 
 
-class ScopeOut(BaseModel):
+class ScopeOut(ApiModel):
     folder_id: str | None
     tag: str | None
     q: str | None
 
 
-class SentenceOut(BaseModel):
+class SentenceOut(ApiModel):
     text: str
     entry_ids: list[str]
 
 
-class SourceOut(BaseModel):
+class SourceOut(ApiModel):
     entry_id: str
     title: str
     feed_title: str

@@ -3,12 +3,12 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
 
 from reedbed.domain.paging import page_limit
 from reedbed.http.caller import AdminOf, CallerOf, RuntimeOf
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.cleanups import ask_for_cleanup, dismiss_notice, notice_for
 from reedbed.store import cleanups
@@ -19,7 +19,7 @@ router = APIRouter()
 _LIST = "cleanups"
 
 
-class CleanupOut(BaseModel):
+class CleanupOut(ApiModel):
     id: str
     started_at: str
     finished_at: str | None
@@ -34,12 +34,12 @@ class CleanupOut(BaseModel):
     notes: str
 
 
-class CleanupList(BaseModel):
+class CleanupList(ApiModel):
     items: list[CleanupOut]
     next_cursor: str | None
 
 
-class NoticeOut(BaseModel):
+class NoticeOut(ApiModel):
     unread_removed: int
     removed_at: str | None
 

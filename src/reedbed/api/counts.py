@@ -1,16 +1,17 @@
 """How much is unread."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.store.counts import counts
 
 router = APIRouter(prefix="/api/v1/counts", tags=["entries"])
 
 
-class CountsOut(BaseModel):
+class CountsOut(ApiModel):
     all: int = Field(description="Unread in all.")
     subscriptions: dict[str, int] = Field(description="Unread by subscription id.")
     feeds: dict[str, int] = Field(description="The same by feed id.")

@@ -4,7 +4,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.framing_json import ScoresOut, scores_json
 from reedbed.domain.framing_items import CAVEAT, FramedFeed, FramedItem
@@ -12,6 +12,7 @@ from reedbed.domain.times import Instant, from_datetime, to_datetime
 from reedbed.http.caller import RuntimeOf
 from reedbed.http.client_ip import client_ip
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.deframer import ServedDocument, read_document, read_item, read_site
 from reedbed.services.limits import network_of, spend
 
@@ -55,7 +56,7 @@ class FramedItemOut(ScoresOut):
     caveat: str
 
 
-class FramedSiteOut(BaseModel):
+class FramedSiteOut(ApiModel):
     root: str
     items: list[FramedItemOut]
     next_cursor: str | None = None

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.cited_json import (
     ScopeBody,
@@ -24,6 +24,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.digest_schedules import end_schedule, set_schedule
 from reedbed.services.digests import ask_digest, delete_digest, get_digest
@@ -48,7 +49,7 @@ class ScheduleBody(ScopeBody):
     mail: bool = False
 
 
-class ParagraphOut(BaseModel):
+class ParagraphOut(ApiModel):
     heading: str
     sentences: list[SentenceOut]
 
@@ -72,7 +73,7 @@ class DigestOut(ScopeOut):
     sources: list[SourceOut]
 
 
-class DigestList(BaseModel):
+class DigestList(ApiModel):
     items: list[DigestOut]
     next_cursor: str | None
 

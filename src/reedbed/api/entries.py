@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.entry_json import (
     EntryItem,
@@ -27,6 +27,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response
 from reedbed.http.limits import spend_search
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.http.places import place_of
 from reedbed.services import entries, marking
@@ -44,7 +45,7 @@ SEARCH = (
 TagName = Annotated[str, Field(max_length=200)]
 
 
-class ChangeBody(BaseModel):
+class ChangeBody(ApiModel):
     """What is left out stays as it is."""
 
     read: bool | None = None
@@ -53,7 +54,7 @@ class ChangeBody(BaseModel):
     tags: list[TagName] | None = Field(default=None, max_length=200, examples=[["birds"]])
 
 
-class MarkBody(BaseModel):
+class MarkBody(ApiModel):
     """Which entries: the ids, or a feed, a folder with its subfolders, a tag, a view, or all of them."""
 
     ids: list[JsonId] | None = Field(default=None, max_length=marking.MOST_IDS)
@@ -70,7 +71,7 @@ class MarkBody(BaseModel):
     read: bool = Field(default=True, description="False marks unread.")
 
 
-class MarkedOut(BaseModel):
+class MarkedOut(ApiModel):
     marked: int
     undo: str = Field(description="Takes it back within an hour: POST /api/v1/undo.")
 

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.differences import Difference
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.http.json import moment
+from reedbed.http.models import ApiModel
 from reedbed.services.entries import Revision
 from reedbed.services.images import Pictures
 
 
-class EntryItem(BaseModel):
+class EntryItem(ApiModel):
     id: str = Field(examples=["4711"])
     feed_id: str = Field(examples=["12"])
     title: str
@@ -30,18 +31,18 @@ class EntryItem(BaseModel):
     tags: list[str]
 
 
-class EntryList(BaseModel):
+class EntryList(ApiModel):
     items: list[EntryItem]
     next_cursor: str | None
 
 
-class AuthorOut(BaseModel):
+class AuthorOut(ApiModel):
     name: str
     url: str | None
     email: str | None
 
 
-class AttachmentOut(BaseModel):
+class AttachmentOut(ApiModel):
     url: str
     type: str | None
     length: int | None
@@ -61,12 +62,12 @@ class EntryOut(EntryItem):
     fetched_at: str
 
 
-class DifferenceOut(BaseModel):
+class DifferenceOut(ApiModel):
     kind: str = Field(description="same, added or removed")
     text: str
 
 
-class VersionOut(BaseModel):
+class VersionOut(ApiModel):
     version: int
     title: str
     content: str
@@ -75,7 +76,7 @@ class VersionOut(BaseModel):
     text_changes: list[DifferenceOut] = Field(description="Against the version before.")
 
 
-class VersionList(BaseModel):
+class VersionList(ApiModel):
     items: list[VersionOut]
     next_cursor: str | None
 

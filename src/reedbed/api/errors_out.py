@@ -2,20 +2,22 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from reedbed.http.models import ApiModel
 
 
-class ErrorDetails(BaseModel):
+class ErrorDetails(ApiModel):
     field: str | None = Field(None, description="The field that is wrong, when one is.", examples=["email"])
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(ApiModel):
     code: str = Field(examples=["not_found"])
     message: str = Field(examples=["There is nothing with this id."])
     details: ErrorDetails
 
 
-class ErrorOut(BaseModel):
+class ErrorOut(ApiModel):
     error: ErrorBody
 
 

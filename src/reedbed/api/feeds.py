@@ -3,12 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.models import ApiModel
 from reedbed.services.feed_preview import FeedPreview, find_feeds, preview_feed
 from reedbed.store import blobs
 
@@ -17,7 +18,7 @@ router = APIRouter(tags=["feeds"])
 Address = Annotated[str, Query(max_length=2_048, examples=["https://example.org/"])]
 
 
-class ValidateBody(BaseModel):
+class ValidateBody(ApiModel):
     url: str = Field(max_length=2_048)
 
 

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from reedbed.domain.checks import FetchState
 from reedbed.domain.schedule import explain
 from reedbed.domain.subscriptions import FollowedFeed
 from reedbed.http.json import moment
+from reedbed.http.models import ApiModel
 
 
-class FetchStateOut(BaseModel):
+class FetchStateOut(ApiModel):
     status: str
     etag: str | None
     last_modified: str | None
@@ -29,7 +28,7 @@ class FetchStateOut(BaseModel):
     stop_reason: str | None
 
 
-class FeedOut(BaseModel):
+class FeedOut(ApiModel):
     id: str
     url: str
     title: str

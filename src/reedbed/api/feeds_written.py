@@ -1,13 +1,13 @@
 """Entries written as a feed: Atom 1.0 and JSON Feed 1.1, well-formed whatever the entries hold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from lxml import etree
 
 from reedbed.domain.reader_ids import state_name
+from reedbed.domain.records import record
 from reedbed.domain.texts import writable
 from reedbed.domain.times import SECOND, Instant, rfc3339
 from reedbed.store.entry_texts import EntryWords
@@ -21,7 +21,7 @@ _READ, _FRESH = state_name("read"), state_name("fresh")
 _XML = "http://www.w3.org/XML/1998/namespace"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Masthead:
     """What a written feed says of itself."""
 

@@ -1,7 +1,7 @@
 """Folders."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import FolderRow
@@ -9,18 +9,19 @@ from reedbed.domain.same import SAME
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, text_id
+from reedbed.http.models import ApiModel
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.store import folders
 
 router = APIRouter(prefix="/api/v1/folders", tags=["folders"])
 
 
-class FolderBody(BaseModel):
+class FolderBody(ApiModel):
     name: str = Field(examples=["News"])
     parent_id: JsonId | None = None
 
 
-class FolderChange(BaseModel):
+class FolderChange(ApiModel):
     name: str | None = None
     parent_id: JsonId | None = None
     summary_words: int | None = Field(
@@ -32,12 +33,12 @@ class FolderChange(BaseModel):
     )
 
 
-class FolderOrder(BaseModel):
+class FolderOrder(ApiModel):
     ids: list[JsonId]
     parent_id: JsonId | None = None
 
 
-class FolderOut(BaseModel):
+class FolderOut(ApiModel):
     id: str
     parent_id: str | None
     name: str
@@ -45,7 +46,7 @@ class FolderOut(BaseModel):
     summary_words: int | None
 
 
-class FolderList(BaseModel):
+class FolderList(ApiModel):
     items: list[FolderOut]
     next_cursor: str | None
 

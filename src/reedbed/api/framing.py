@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.framing_json import ScoresOut, scores_json
 from reedbed.domain.framing import Analysis, AnalysisState, band_of
@@ -11,6 +11,7 @@ from reedbed.domain.framing_items import CAVEAT
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.framing import (
     FramingOfFeed,
     framing_of_feed,
@@ -35,7 +36,7 @@ class AnalysisOut(ScoresOut):
     language: str | None
 
 
-class FramingOut(BaseModel):
+class FramingOut(ApiModel):
     status: str = Field(description="ready, pending, failed, or none where nobody has asked")
     analysis: AnalysisOut | None = Field(description="Also while another reading is under way.")
     outdated: bool = Field(description="The entry, the model or the feed's prompt is another one now.")
@@ -44,7 +45,7 @@ class FramingOut(BaseModel):
     caveat: str
 
 
-class FramingLine(BaseModel):
+class FramingLine(ApiModel):
     entry_id: str
     title: str = Field(description="In neutral words.")
     description: str
@@ -57,18 +58,18 @@ class FramingLine(BaseModel):
     band: str
 
 
-class ListFramingOut(BaseModel):
+class ListFramingOut(ApiModel):
     items: list[FramingLine]
     next_cursor: str | None
 
 
-class AverageOut(BaseModel):
+class AverageOut(ApiModel):
     since: str = Field(description="The first moment of a week.")
     overall: float
     articles: int
 
 
-class FeedFramingOut(BaseModel):
+class FeedFramingOut(ApiModel):
     enabled: bool = Field(description="This user has it switched on.")
     for_everybody: bool = Field(description="The operator has it read and shows it at /rss.")
     model: str | None
@@ -78,7 +79,7 @@ class FeedFramingOut(BaseModel):
     articles: int = Field(description="Behind the averages.")
 
 
-class SwitchBody(BaseModel):
+class SwitchBody(ApiModel):
     enabled: bool
 
 

@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.framing import Analysis, band_of
+from reedbed.http.models import ApiModel
 
 
-class ScoreOut(BaseModel):
+class ScoreOut(ApiModel):
     score: float = Field(ge=0, le=1)
     reason: str
     quote: str = Field(description="The passage that earned it, word for word; may be empty.")
 
 
-class ScoresOut(BaseModel):
+class ScoresOut(ApiModel):
     framing: ScoreOut
     clickbait: ScoreOut
     persuasive: ScoreOut

@@ -1,12 +1,12 @@
 """The whole article of an entry."""
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
 from reedbed.http.limits import RefreshLimit
+from reedbed.http.models import ApiModel
 from reedbed.http.places import place_of
 from reedbed.services.full_articles import read_full_article
 from reedbed.services.images import pictures_for_programs
@@ -14,7 +14,7 @@ from reedbed.services.images import pictures_for_programs
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
 
-class FullArticleOut(BaseModel):
+class FullArticleOut(ApiModel):
     content: str | None
     failed: str | None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.highlights_file import markdown
 from reedbed.domain.highlights import MAX_AROUND, MAX_NOTE, MAX_QUOTE, Highlight
@@ -16,6 +16,7 @@ from reedbed.http.downloads import download, json_list
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.highlights import (
     change_note,
@@ -30,7 +31,7 @@ from reedbed.store import highlights
 router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
 
 
-class HighlightBody(BaseModel):
+class HighlightBody(ApiModel):
     entry_id: JsonId
     quote: str = Field(
         description=f"The passage, at most {MAX_QUOTE} characters. It must occur in the entry."
@@ -40,11 +41,11 @@ class HighlightBody(BaseModel):
     note: str = Field("", description=f"At most {MAX_NOTE} characters.")
 
 
-class NoteBody(BaseModel):
+class NoteBody(ApiModel):
     note: str
 
 
-class HighlightOut(BaseModel):
+class HighlightOut(ApiModel):
     id: str
     entry_id: str | None
     entry_title: str
@@ -57,7 +58,7 @@ class HighlightOut(BaseModel):
     updated_at: str
 
 
-class HighlightList(BaseModel):
+class HighlightList(ApiModel):
     items: list[HighlightOut]
     next_cursor: str | None
 

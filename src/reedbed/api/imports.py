@@ -4,13 +4,14 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.opml import ImportOut, lines_out
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.files import file_body, received_file
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.library_jobs import (
     MOST_LINES,
     Import,
@@ -30,7 +31,7 @@ class LibraryOut(ImportOut):
     read: int
 
 
-class MovingOut(BaseModel):
+class MovingOut(ApiModel):
     id: str
     name: str
     status: str = Field(description="pending, running, done or failed")
@@ -43,7 +44,7 @@ class MovingOut(BaseModel):
     error: str | None
 
 
-class MinifluxBody(BaseModel):
+class MinifluxBody(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://miniflux.example.org"])
     token: str = Field(max_length=500)
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.people_out import EverybodysEvents, event_json, events_after, events_before
 from reedbed.domain.accounts import User
@@ -12,6 +12,7 @@ from reedbed.domain.texts import storable
 from reedbed.http.caller import AdminOf, RuntimeOf, SessionOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.members import (
     delete_member,
@@ -29,7 +30,7 @@ from reedbed.store.users import Member
 router = APIRouter(prefix="/api/v1/admin", tags=["operator"])
 
 
-class MemberOut(BaseModel):
+class MemberOut(ApiModel):
     id: str
     email: str
     role: str
@@ -43,39 +44,39 @@ class ListedMember(MemberOut):
     last_active_at: str | None
 
 
-class MemberList(BaseModel):
+class MemberList(ApiModel):
     items: list[ListedMember]
     next_cursor: str | None
 
 
-class MemberChange(BaseModel):
+class MemberChange(ApiModel):
     role: str | None = Field(None, examples=["admin"])
     disabled: bool | None = None
 
 
-class InviteBody(BaseModel):
+class InviteBody(ApiModel):
     email: str = Field(max_length=320, examples=["friend@example.org"])
 
 
-class InviteOut(BaseModel):
+class InviteOut(ApiModel):
     id: str
     email: str
     created_at: str
     expires_at: str
 
 
-class InviteList(BaseModel):
+class InviteList(ApiModel):
     items: list[InviteOut]
     next_cursor: str | None
 
 
-class NewInviteOut(BaseModel):
+class NewInviteOut(ApiModel):
     email: str
     url: str = Field(description="Shown this once.")
     mailed: bool
 
 
-class LinkOut(BaseModel):
+class LinkOut(ApiModel):
     url: str = Field(description="Works once, for an hour.")
 
 

@@ -3,12 +3,13 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.newsletters import IngestAddress, Sender, WaitingConfirmation
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.models import ApiModel
 from reedbed.services.mailboxes import MailboxWish, add_mailbox, ask_for_look, remove_mailbox
 from reedbed.services.newsletter_addresses import add_address, rename_address, revoke_address, written
 from reedbed.services.newsletter_senders import (
@@ -27,15 +28,15 @@ from reedbed.store.mailboxes import Mailbox
 router = APIRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
 
 
-class NameBody(BaseModel):
+class NameBody(ApiModel):
     name: str = Field(examples=["Newsletters"], max_length=500)
 
 
-class SenderBody(BaseModel):
+class SenderBody(ApiModel):
     address: str = Field(examples=["news@example.org"], max_length=500)
 
 
-class SenderChange(BaseModel):
+class SenderChange(ApiModel):
     """What is not sent stays."""
 
     blocked: bool | None = None
@@ -44,7 +45,7 @@ class SenderChange(BaseModel):
     )
 
 
-class MailboxBody(BaseModel):
+class MailboxBody(ApiModel):
     host: str = Field(examples=["imap.example.org"], max_length=500)
     port: int = 993
     security: Literal["tls", "starttls", "none"] = "tls"
@@ -53,7 +54,7 @@ class MailboxBody(BaseModel):
     folder: str = Field("INBOX", max_length=500)
 
 
-class AddressOut(BaseModel):
+class AddressOut(ApiModel):
     id: str
     name: str
     address: str
@@ -62,14 +63,14 @@ class AddressOut(BaseModel):
     last_used_at: str | None
 
 
-class VerdictsOut(BaseModel):
+class VerdictsOut(ApiModel):
     by: str = Field(description="The receiving server that found this out.")
     spf: str
     dkim: str
     dmarc: str
 
 
-class SenderOut(BaseModel):
+class SenderOut(ApiModel):
     id: str
     feed_id: str | None
     address: str
@@ -84,7 +85,7 @@ class SenderOut(BaseModel):
     verdicts: VerdictsOut
 
 
-class MailboxOut(BaseModel):
+class MailboxOut(ApiModel):
     id: str
     host: str
     port: int
@@ -97,7 +98,7 @@ class MailboxOut(BaseModel):
     last_error: str | None
 
 
-class ConfirmationOut(BaseModel):
+class ConfirmationOut(ApiModel):
     entry_id: str
     title: str
     sender: str
@@ -106,22 +107,22 @@ class ConfirmationOut(BaseModel):
     created_at: str
 
 
-class AddressList(BaseModel):
+class AddressList(ApiModel):
     items: list[AddressOut]
     next_cursor: str | None
 
 
-class SenderList(BaseModel):
+class SenderList(ApiModel):
     items: list[SenderOut]
     next_cursor: str | None
 
 
-class MailboxList(BaseModel):
+class MailboxList(ApiModel):
     items: list[MailboxOut]
     next_cursor: str | None
 
 
-class ConfirmationList(BaseModel):
+class ConfirmationList(ApiModel):
     items: list[ConfirmationOut]
     next_cursor: str | None
 

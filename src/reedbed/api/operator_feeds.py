@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.paging import page_limit
 from reedbed.domain.same import SAME
@@ -12,6 +12,7 @@ from reedbed.domain.times import SECOND
 from reedbed.http.caller import AdminOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.http.offsets import next_offset, read_offset
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.feed_settings import FeedSettings
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/api/v1/admin/feeds", tags=["operator"])
 Status = Literal["all", "working", "damaged", "pending", "error", "stopped", "off"]
 
 
-class FeedChange(BaseModel):
+class FeedChange(ApiModel):
     polling: bool | None = Field(None, description="Run again after each good run.")
     proxy: str | None = Field(None, examples=["http://proxy.example:3128"], description="null: none.")
     user_agent: str | None = Field(
@@ -53,7 +54,7 @@ class FeedChange(BaseModel):
     )
 
 
-class OperatorFeedOut(BaseModel):
+class OperatorFeedOut(ApiModel):
     id: str
     url: str
     title: str
@@ -79,7 +80,7 @@ class OperatorFeedOut(BaseModel):
     prompt: str | None
 
 
-class OperatorFeedList(BaseModel):
+class OperatorFeedList(ApiModel):
     items: list[OperatorFeedOut]
     next_cursor: str | None
 

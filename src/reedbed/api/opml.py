@@ -5,18 +5,19 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.opml import ImportLine
 from reedbed.http.caller import CallerOf, RuntimeOf, check_reads_passwords
 from reedbed.http.files import file_body, received_bytes
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.opml import export_opml, import_opml
 
 router = APIRouter(prefix="/api/v1/opml", tags=["opml"])
 
 
-class ImportProblemOut(BaseModel):
+class ImportProblemOut(ApiModel):
     title: str
     url: str
     message: str
@@ -26,7 +27,7 @@ class ImportLineOut(ImportProblemOut):
     status: str = Field(description="added, moved, followed, duplicate, skipped or error")
 
 
-class ImportOut(BaseModel):
+class ImportOut(ApiModel):
     imported: int
     skipped: int
     errors: list[ImportProblemOut]

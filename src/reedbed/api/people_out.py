@@ -4,17 +4,17 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
-from pydantic import BaseModel
 
 from reedbed.domain.accounts import LoggedEvent, User
 from reedbed.domain.paging import Cursor, decode_cursor, encode_cursor
 from reedbed.http.json import moment, text_id
+from reedbed.http.models import ApiModel
 from reedbed.services.preferences import preferences_of
 
 """Later than any event."""
 
 
-class PreferencesOut(BaseModel):
+class PreferencesOut(ApiModel):
     theme: str
     size: str
     width: str
@@ -30,7 +30,7 @@ class PreferencesOut(BaseModel):
     remote_ai: bool
 
 
-class UserOut(BaseModel):
+class UserOut(ApiModel):
     id: str
     email: str
     role: str
@@ -39,14 +39,14 @@ class UserOut(BaseModel):
     preferences: PreferencesOut
 
 
-class EventOut(BaseModel):
+class EventOut(ApiModel):
     id: str
     kind: str
     at: str
     detail: dict[str, Any]
 
 
-class EventList(BaseModel):
+class EventList(ApiModel):
     items: list[EventOut]
     next_cursor: str | None
 
@@ -55,7 +55,7 @@ class SomebodysEvent(EventOut):
     user_id: str | None
 
 
-class EverybodysEvents(BaseModel):
+class EverybodysEvents(ApiModel):
     items: list[SomebodysEvent]
     next_cursor: str | None
 

@@ -3,13 +3,14 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.published import published_url
 from reedbed.domain.published_feeds import PublishedFeed, check_view
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.models import ApiModel
 from reedbed.services.published_feeds import (
     Opened,
     get_published,
@@ -24,7 +25,7 @@ from reedbed.store import published_feeds
 router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 
-class PublishBody(BaseModel):
+class PublishBody(ApiModel):
     name: str = Field(examples=["Starred"])
     view: Literal["unread", "all", "starred", "later", "history", "stories", "digests"] = "all"
     feed_id: JsonId | None = None
@@ -33,11 +34,11 @@ class PublishBody(BaseModel):
     search_id: JsonId | None = Field(None, description="A saved search.")
 
 
-class RenameBody(BaseModel):
+class RenameBody(ApiModel):
     name: str
 
 
-class PublishedOut(BaseModel):
+class PublishedOut(ApiModel):
     id: str
     name: str
     view: str
@@ -54,7 +55,7 @@ class OpenedOut(PublishedOut):
     json_url: str
 
 
-class PublishedList(BaseModel):
+class PublishedList(ApiModel):
     items: list[PublishedOut]
     next_cursor: str | None
 

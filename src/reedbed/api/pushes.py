@@ -3,12 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.pushes import PushDevice, PushNote
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.pushes import add_device, list_devices, push_key, remove_device, send_test
 
 router = APIRouter(prefix="/api/v1/push", tags=["push"])
@@ -16,25 +17,25 @@ router = APIRouter(prefix="/api/v1/push", tags=["push"])
 HELLO = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
 
 
-class PushKeys(BaseModel):
+class PushKeys(ApiModel):
     p256dh: str = Field(
         examples=["BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"]
     )
     auth: str = Field(examples=["BTBZMqHH6r4Tts7J_aSIgg"])
 
 
-class PushBody(BaseModel):
+class PushBody(ApiModel):
     """What `PushSubscription.toJSON()` gives in a browser."""
 
     endpoint: str = Field(examples=["https://push.example.org/a-browser"])
     keys: PushKeys
 
 
-class PushKeyOut(BaseModel):
+class PushKeyOut(ApiModel):
     key: str
 
 
-class PushDeviceOut(BaseModel):
+class PushDeviceOut(ApiModel):
     id: str
     name: str
     endpoint: str
@@ -42,7 +43,7 @@ class PushDeviceOut(BaseModel):
     reached_at: str | None
 
 
-class PushDevices(BaseModel):
+class PushDevices(ApiModel):
     items: list[PushDeviceOut]
     next_cursor: str | None
 

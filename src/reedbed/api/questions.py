@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.cited_json import (
     ScopeBody,
@@ -24,6 +24,7 @@ from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
 from reedbed.http.limits import SearchLimit
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.store import questions
@@ -54,7 +55,7 @@ class QuestionOut(ScopeOut):
     sources: list[SourceOut]
 
 
-class QuestionList(BaseModel):
+class QuestionList(ApiModel):
     items: list[QuestionOut]
     next_cursor: str | None
 

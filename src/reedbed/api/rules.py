@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from reedbed.domain.rules import (
     MAX_ACTIONS,
@@ -19,6 +19,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
 from reedbed.http.limits import SearchLimit
+from reedbed.http.models import ApiModel
 from reedbed.services.rule_runs import DryRun
 from reedbed.services.rules import (
     RuleDraft,
@@ -43,19 +44,19 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
-class ConditionBody(BaseModel):
+class ConditionBody(ApiModel):
     field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
     operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
     value: str = Field(description="For `feed` and `folder` with `is`: an id.")
 
 
-class ActionBody(BaseModel):
+class ActionBody(ApiModel):
     action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
     value: str = Field("", description="The tag; or mail, webhook, push or page for `notify`.")
     url: str = Field("", description="The address a webhook is sent to.")
 
 
-class RuleBody(BaseModel):
+class RuleBody(ApiModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     name: str
@@ -65,7 +66,7 @@ class RuleBody(BaseModel):
     enabled: bool = True
 
 
-class RuleChange(BaseModel):
+class RuleChange(ApiModel):
     name: str | None = None
     match: Literal["all", "any"] | None = None
     conditions: list[ConditionBody] | None = None
@@ -73,17 +74,17 @@ class RuleChange(BaseModel):
     enabled: bool | None = None
 
 
-class TrialBody(BaseModel):
+class TrialBody(ApiModel):
     name: str = "Trial"
     match: Literal["all", "any"] = "all"
     conditions: list[ConditionBody]
 
 
-class RuleOrder(BaseModel):
+class RuleOrder(ApiModel):
     ids: list[JsonId]
 
 
-class RuleOut(BaseModel):
+class RuleOut(ApiModel):
     id: str
     name: str
     match: str
@@ -95,12 +96,12 @@ class RuleOut(BaseModel):
     created_at: str
 
 
-class RuleList(BaseModel):
+class RuleList(ApiModel):
     items: list[RuleOut]
     next_cursor: str | None
 
 
-class TrialHit(BaseModel):
+class TrialHit(ApiModel):
     id: str
     feed_id: str
     feed_title: str
@@ -109,14 +110,14 @@ class TrialHit(BaseModel):
     sort_at: str
 
 
-class TrialOut(BaseModel):
+class TrialOut(ApiModel):
     looked_at: int
     matched: int
     complete: bool
     items: list[TrialHit]
 
 
-class JobOut(BaseModel):
+class JobOut(ApiModel):
     job_id: str
 
 

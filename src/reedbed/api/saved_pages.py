@@ -1,22 +1,23 @@
 """Any page, saved for later by its address."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.json import json_response, text_id
 from reedbed.http.limits import RefreshLimit
+from reedbed.http.models import ApiModel
 from reedbed.services.saved_pages import save_page
 
 router = APIRouter(prefix="/api/v1/saved-pages", tags=["entries"])
 
 
-class SavedPageBody(BaseModel):
+class SavedPageBody(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://example.org/how-reeds-grow"])
     title: str = Field("", max_length=500, description="What to call it until the page has been read.")
 
 
-class SavedPageOut(BaseModel):
+class SavedPageOut(ApiModel):
     entry_id: str = Field(description="The entry, marked for later.")
     new: bool = Field(description="False when it was among your entries already.")
 

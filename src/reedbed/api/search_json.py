@@ -4,20 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.entry_json import EntryItem, entry_item
 from reedbed.domain.paging import Order, encode_cursor
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.search import Matched, SearchOrder, SearchPage
 
 
-class ExcerptOut(BaseModel):
+class ExcerptOut(ApiModel):
     text: str = Field(description="Plain text around the first match.")
     spans: list[tuple[int, int]] = Field(description="Half-open ranges of it to mark.", examples=[[[4, 9]]])
 
 
-class MatchedOut(BaseModel):
+class MatchedOut(ApiModel):
     title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to mark.")
     excerpt: ExcerptOut
 
@@ -26,7 +27,7 @@ class FoundItem(EntryItem):
     matched: MatchedOut
 
 
-class FoundList(BaseModel):
+class FoundList(ApiModel):
     items: list[FoundItem]
     next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
     unknown: list[str] = Field(

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.search_json import FoundList, found_page, keyset_order
 from reedbed.domain.entries import View, ViewQuery
@@ -13,6 +13,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
 from reedbed.http.limits import SearchLimit
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services import searches
 from reedbed.services.search import SearchOrder
@@ -21,23 +22,23 @@ from reedbed.services.summaries import one_lines
 router = APIRouter(prefix="/api/v1/searches", tags=["searches"])
 
 
-class SearchBody(BaseModel):
+class SearchBody(ApiModel):
     name: str = Field(max_length=200, examples=["Herons"])
     query: str = Field(max_length=2_000, examples=['heron* "grey heron" -egret is:unread after:30d'])
 
 
-class SearchChange(BaseModel):
+class SearchChange(ApiModel):
     """What is left out stays as it is."""
 
     name: str | None = Field(default=None, max_length=200)
     query: str | None = Field(default=None, max_length=2_000)
 
 
-class SearchesOrder(BaseModel):
+class SearchesOrder(ApiModel):
     ids: list[JsonId]
 
 
-class SearchOut(BaseModel):
+class SearchOut(ApiModel):
     id: str
     name: str
     query: str
@@ -45,18 +46,18 @@ class SearchOut(BaseModel):
     created_at: str
 
 
-class SearchCountOut(BaseModel):
+class SearchCountOut(ApiModel):
     id: str
     unread: int
     more: bool = Field(description="There are more than these; counting stops at 500.")
 
 
-class SearchList(BaseModel):
+class SearchList(ApiModel):
     items: list[SearchOut]
     next_cursor: str | None
 
 
-class SearchCounts(BaseModel):
+class SearchCounts(ApiModel):
     items: list[SearchCountOut]
     next_cursor: str | None
 

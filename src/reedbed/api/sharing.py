@@ -3,18 +3,19 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.sharing import ShareTarget
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
 
 router = APIRouter(prefix="/api/v1", tags=["sharing"])
 
 
-class TargetBody(BaseModel):
+class TargetBody(ApiModel):
     kind: Literal["wallabag", "readeck", "linkding", "karakeep"]
     url: str = Field(examples=["https://links.example.org"])
     name: str = ""
@@ -25,7 +26,7 @@ class TargetBody(BaseModel):
     password: str = ""
 
 
-class TargetOut(BaseModel):
+class TargetOut(ApiModel):
     id: str
     kind: str
     name: str
@@ -35,12 +36,12 @@ class TargetOut(BaseModel):
     problem: str = Field(description="Why the last link was not taken.")
 
 
-class TargetList(BaseModel):
+class TargetList(ApiModel):
     items: list[TargetOut]
     next_cursor: str | None
 
 
-class ShareBody(BaseModel):
+class ShareBody(ApiModel):
     share_target_id: JsonId
 
 

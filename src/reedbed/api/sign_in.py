@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.texts import storable
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
@@ -12,6 +12,7 @@ from reedbed.http.client_ip import client_ip
 from reedbed.http.cookies import set_sign_in_cookie
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.identities import linked, unlink
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import Begun, begin, callback_url, provider_named
@@ -22,32 +23,32 @@ Next = Annotated[str, Query(max_length=2_000, description="The path to come back
 Invite = Annotated[str, Query(max_length=200, description="From an invitation's link.")]
 
 
-class ProviderOut(BaseModel):
+class ProviderOut(ApiModel):
     provider: str = Field(examples=["google"])
     name: str = Field(examples=["Google"])
     login_url: str = Field(description="Open it in a browser.")
     callback_url: str = Field(description="What the provider has to be told to come back to.")
 
 
-class ProviderList(BaseModel):
+class ProviderList(ApiModel):
     items: list[ProviderOut]
     next_cursor: str | None
 
 
-class OidcOut(BaseModel):
+class OidcOut(ApiModel):
     enabled: bool
     name: str | None
     login_url: str | None
     callback_url: str | None
 
 
-class AddressOut(BaseModel):
+class AddressOut(ApiModel):
     url: str = Field(
         description="The provider's page. It has to be opened in the browser that got the cookie."
     )
 
 
-class IdentityOut(BaseModel):
+class IdentityOut(ApiModel):
     id: str
     provider: str
     email: str
@@ -55,12 +56,12 @@ class IdentityOut(BaseModel):
     last_used_at: str | None
 
 
-class IdentityList(BaseModel):
+class IdentityList(ApiModel):
     items: list[IdentityOut]
     next_cursor: str | None
 
 
-class LinkBody(BaseModel):
+class LinkBody(ApiModel):
     provider: str = Field(max_length=20, examples=["google"])
 
 

@@ -3,22 +3,23 @@
 from dataclasses import asdict
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.status import current_status
 
 router = APIRouter(prefix="/api/v1/status", tags=["health"])
 
 
-class ProblemOut(BaseModel):
+class ProblemOut(ApiModel):
     check: str = Field(examples=["disk"])
     text: str
     alarm: bool = Field(description="Nothing new arrives, or nothing can be saved.")
 
 
-class StatusOut(BaseModel):
+class StatusOut(ApiModel):
     feeds_count: int
     posts_count: int
     unread_count: int

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.entry_json import EntryItem, entry_item
 from reedbed.api.framing import AnalysisOut, analysis_json
@@ -13,6 +13,7 @@ from reedbed.domain.stories import Outlet, Source, Story, StoryLine
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services import stories as service
 from reedbed.services.summaries import one_lines
@@ -21,7 +22,7 @@ from reedbed.store import stories
 router = APIRouter(prefix="/api/v1/stories", tags=["stories"])
 
 
-class SourceOut(BaseModel):
+class SourceOut(ApiModel):
     entry_id: str
     feed_id: str
     feed_title: str
@@ -29,7 +30,7 @@ class SourceOut(BaseModel):
     at: str
 
 
-class StoryItem(BaseModel):
+class StoryItem(ApiModel):
     id: str
     title: str = Field(description="The headline that says most of what the others say.")
     feeds: int = Field(description="How many of your feeds tell it.")
@@ -40,7 +41,7 @@ class StoryItem(BaseModel):
     sources: list[SourceOut] = Field(description="The first twelve.")
 
 
-class StoryList(BaseModel):
+class StoryList(ApiModel):
     items: list[StoryItem]
     next_cursor: str | None
 
@@ -52,7 +53,7 @@ class OutletOut(EntryItem):
     analysis: AnalysisOut | None = Field(description="Neutral headline and scores, where a model read it.")
 
 
-class StoryOut(BaseModel):
+class StoryOut(ApiModel):
     id: str
     title: str
     feeds: int
@@ -61,11 +62,11 @@ class StoryOut(BaseModel):
     set_apart: list[OutletOut] = Field(description="What you said is not the same story.")
 
 
-class ReadBody(BaseModel):
+class ReadBody(ApiModel):
     read: bool = True
 
 
-class StoryMarked(BaseModel):
+class StoryMarked(ApiModel):
     marked: int
     undo: str = Field(description="For POST /api/v1/undo.")
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from reedbed.api.feeds_out import FeedOut, feed_json
 from reedbed.domain.errors import NotFound, ReedbedError
@@ -17,6 +17,7 @@ from reedbed.http.errors import body_of
 from reedbed.http.ids import IdPath, JsonId
 from reedbed.http.json import json_response, moment, text_id
 from reedbed.http.limits import RefreshLimit
+from reedbed.http.models import ApiModel
 from reedbed.http.offsets import next_offset, read_offset
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.subscriptions import (
@@ -37,7 +38,7 @@ router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 MOST_IN_A_BATCH = 500
 
 
-class SubscribeBody(BaseModel):
+class SubscribeBody(ApiModel):
     # One that is missing is told of in the same words as an empty one.
     model_config = ConfigDict(json_schema_extra={"required": ["url"]})
 
@@ -50,11 +51,11 @@ class SubscribeBody(BaseModel):
     password: str | None = None
 
 
-class BatchBody(BaseModel):
+class BatchBody(ApiModel):
     items: list[SubscribeBody] = Field(max_length=MOST_IN_A_BATCH)
 
 
-class ChangeBody(BaseModel):
+class ChangeBody(ApiModel):
     title: str | None = None
     folder_id: JsonId | None = None
     url: str | None = None
@@ -87,7 +88,7 @@ class ChangeBody(BaseModel):
     )
 
 
-class SubscriptionOut(BaseModel):
+class SubscriptionOut(ApiModel):
     id: str
     feed_id: str
     title: str
@@ -108,7 +109,7 @@ class SubscriptionOut(BaseModel):
     feed: FeedOut
 
 
-class SubscriptionList(BaseModel):
+class SubscriptionList(ApiModel):
     items: list[SubscriptionOut]
     next_cursor: str | None
 
@@ -149,18 +150,18 @@ async def batch(runtime: RuntimeOf, caller: CallerOf, body: BatchBody) -> Respon
     return json_response({"items": results, "next_cursor": None})
 
 
-class RefusedOut(BaseModel):
+class RefusedOut(ApiModel):
     id: str
     reason: str
     retry_at: str | None = Field(description="When the site may be asked again, if it has said so.")
 
 
-class RefreshAllOut(BaseModel):
+class RefreshAllOut(ApiModel):
     refreshing: int = Field(description="So many feeds are checked now.")
     refused: list[RefusedOut]
 
 
-class RefreshOut(BaseModel):
+class RefreshOut(ApiModel):
     refreshing: bool
     reason: str | None = Field(None, description="Why it is not checked now; only if it is not.")
     retry_at: str | None = Field(None, description="When the site may be asked again, if it has said so.")

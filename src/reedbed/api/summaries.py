@@ -3,20 +3,21 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.summaries import EXTRACT
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
 
 router = APIRouter(prefix="/api/v1/entries", tags=["summaries"])
 
 
-class WaitOut(BaseModel):
+class WaitOut(ApiModel):
     cause: str = Field(
         description="paused (by the operator), budget (used up), silence (of the model)",
         examples=["paused"],
@@ -24,7 +25,7 @@ class WaitOut(BaseModel):
     until: str | None = Field(description="The next try, where it is known.")
 
 
-class SummaryOut(BaseModel):
+class SummaryOut(ApiModel):
     status: str = Field(description="ready, pending or failed", examples=["ready"])
     summary: str | None
     one_line_summary: str | None = Field(description="At most 140 characters.")

@@ -1,29 +1,30 @@
 """Tags."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.entries import TagCount
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.tags import create_tag, delete_tag, list_tags, rename_tag
 
 router = APIRouter(prefix="/api/v1/tags", tags=["tags"])
 
 
-class TagBody(BaseModel):
+class TagBody(ApiModel):
     name: str = Field(examples=["birds"], max_length=1_000)
 
 
-class TagOut(BaseModel):
+class TagOut(ApiModel):
     id: str
     name: str
     entries: int
     unread: int
 
 
-class TagList(BaseModel):
+class TagList(ApiModel):
     items: list[TagOut]
     next_cursor: str | None
 

@@ -3,19 +3,20 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.accounts import ApiToken, read_scopes, scope_words
 from reedbed.domain.errors import Invalid
 from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.tokens import create_api_token, create_app_password, list_tokens, revoke_token
 
 router = APIRouter(prefix="/api/v1/users/me/tokens", tags=["tokens"])
 
 
-class TokenBody(BaseModel):
+class TokenBody(ApiModel):
     name: str = Field(max_length=500, examples=["My script"])
     kind: Literal["api", "app_password"] = "api"
     scopes: list[str] | None = Field(
@@ -23,7 +24,7 @@ class TokenBody(BaseModel):
     )
 
 
-class TokenOut(BaseModel):
+class TokenOut(ApiModel):
     id: str
     name: str
     kind: str
@@ -36,7 +37,7 @@ class NewTokenOut(TokenOut):
     secret: str = Field(description="Shown this once.")
 
 
-class TokenList(BaseModel):
+class TokenList(ApiModel):
     items: list[TokenOut]
     next_cursor: str | None
 

@@ -1,20 +1,21 @@
 """Take back what was marked."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.json import json_response
+from reedbed.http.models import ApiModel
 from reedbed.services.marking import take_back
 
 router = APIRouter(prefix="/api/v1/undo", tags=["entries"])
 
 
-class UndoBody(BaseModel):
+class UndoBody(ApiModel):
     undo: str = Field(max_length=200, description="As mark-read answered it, at most an hour ago.")
 
 
-class UndoneOut(BaseModel):
+class UndoneOut(ApiModel):
     undone: bool
 
 

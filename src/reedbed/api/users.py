@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.api.people_out import EventList, UserOut, event_json, events_after, events_before, user_json
 from reedbed.domain.accounts import Caller, Session
@@ -13,6 +13,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
 from reedbed.http.cookies import clear_session_cookie
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.accounts import delete_account
 from reedbed.services.members import member
@@ -24,7 +25,7 @@ from reedbed.store import events
 router = APIRouter(prefix="/api/v1/users/me", tags=["account"])
 
 
-class AccountChange(BaseModel):
+class AccountChange(ApiModel):
     preferences: dict[str, Any] = Field(
         default_factory=dict[str, Any],
         max_length=50,
@@ -33,16 +34,16 @@ class AccountChange(BaseModel):
     )
 
 
-class PasswordChange(BaseModel):
+class PasswordChange(ApiModel):
     current_password: str = Field(max_length=2_000, repr=False)
     new_password: str = Field(max_length=2_000, repr=False)
 
 
-class Farewell(BaseModel):
+class Farewell(ApiModel):
     password: str = Field(max_length=2_000, repr=False)
 
 
-class DeviceOut(BaseModel):
+class DeviceOut(ApiModel):
     id: str
     device: str = Field(examples=["Firefox on Linux"])
     ip: str | None
@@ -52,12 +53,12 @@ class DeviceOut(BaseModel):
     current: bool
 
 
-class DeviceList(BaseModel):
+class DeviceList(ApiModel):
     items: list[DeviceOut]
     next_cursor: str | None
 
 
-class RevokedOut(BaseModel):
+class RevokedOut(ApiModel):
     revoked: int
 
 

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.paging import page_limit
 from reedbed.domain.same import SAME
@@ -12,6 +12,7 @@ from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
 from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.models import ApiModel
 from reedbed.http.paging import PageCursor, PageLimit
 from reedbed.services.webhooks import (
     Changes,
@@ -31,13 +32,13 @@ Events = list[Literal["new_entries", "rule_match", "digest"]]
 ALL_EVENTS: Events = ["new_entries", "rule_match", "digest"]
 
 
-class WebhookBody(BaseModel):
+class WebhookBody(ApiModel):
     url: str = Field(examples=["https://example.org/hook"])
     name: str = Field("", description="Without one it is called by its address.")
     events: Events = Field(default_factory=lambda: ALL_EVENTS, max_length=10)
 
 
-class WebhookChange(BaseModel):
+class WebhookChange(ApiModel):
     """What is left out stays as it is."""
 
     url: str | None = None
@@ -46,7 +47,7 @@ class WebhookChange(BaseModel):
     enabled: bool | None = None
 
 
-class WebhookOut(BaseModel):
+class WebhookOut(ApiModel):
     id: str
     name: str
     url: str
@@ -61,12 +62,12 @@ class NewWebhookOut(WebhookOut):
     secret: str = Field(description="Signs the calls. Shown this once.", examples=["whsec_…"])
 
 
-class WebhookList(BaseModel):
+class WebhookList(ApiModel):
     items: list[WebhookOut]
     next_cursor: str | None
 
 
-class DeliveryOut(BaseModel):
+class DeliveryOut(ApiModel):
     id: str
     event: str
     state: str = Field(description="waiting, delivered or failed")
@@ -78,7 +79,7 @@ class DeliveryOut(BaseModel):
     next_at: str | None
 
 
-class DeliveryList(BaseModel):
+class DeliveryList(ApiModel):
     items: list[DeliveryOut]
     next_cursor: str | None
 

@@ -2,13 +2,14 @@
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from reedbed.domain.errors import NotFound
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.client_ip import client_ip
 from reedbed.http.ids import IdPath
 from reedbed.http.json import json_response, moment
+from reedbed.http.models import ApiModel
 from reedbed.services.subscriptions import NO_SUCH
 from reedbed.services.websub_callbacks import Push, admit, answer_hub, take_push
 from reedbed.services.websub_standing import hub_standing
@@ -18,7 +19,7 @@ callbacks = APIRouter(prefix="/websub", include_in_schema=False)
 router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
 
-class PushOut(BaseModel):
+class PushOut(ApiModel):
     hub: str | None = Field(description="The hub that the feed names; null: it names none.")
     status: str = Field(description="none, off, new, asked, active, failed or denied.")
     reason: str = Field(description="One sentence: why it is so.")

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,12 +9,13 @@ import orjson
 
 from reedbed.domain.feeds import NotAFeed
 from reedbed.domain.fetching import Fetched, FetchRequest, NotModified
+from reedbed.domain.records import record
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed_out import as_json_feed
 from reedbed.settings import load
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     body: bytes
     content_type: str | None

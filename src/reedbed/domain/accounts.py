@@ -1,10 +1,11 @@
 """Who is calling, and what they may do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant
 
@@ -22,7 +23,7 @@ APP_SCOPES = frozenset({Scope.READ, Scope.WRITE})
 ROLES = ("owner", "admin", "user")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class User:
     id: int
     email: str
@@ -38,7 +39,7 @@ class User:
         return self.role in ("owner", "admin")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caller:
     """A user who has proved it, and how."""
 
@@ -54,7 +55,7 @@ class Caller:
         return self.user.id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewSession:
     token: str = field(repr=False)
     """Shown to the client once; only its SHA-256 is stored."""
@@ -62,7 +63,7 @@ class NewSession:
     user: User
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Session:
     """A device that is logged in."""
 
@@ -74,7 +75,7 @@ class Session:
     expires_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApiToken:
     """An API token or an app password, without its secret."""
 
@@ -87,14 +88,14 @@ class ApiToken:
     last_used_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewApiToken:
     token: ApiToken
     secret: str = field(repr=False)
     """Shown once; only hashes are stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggedEvent:
     id: int
     user_id: int | None

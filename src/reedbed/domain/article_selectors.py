@@ -1,16 +1,16 @@
 """What of a page is the article, and what is not, where a feed's operator has said so in CSS."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 
 MOST = 20
 LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArticleSelectors:
     keep: tuple[str, ...] = ()
     """Together they are the article; where none of them fits, it is looked for as on any page."""

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, from_datetime, is_ahead, to_datetime
 
 _NAME = re.compile(r"daily-(\d{8}-\d{6})\.db")
 _FORM = "%Y%m%d-%H%M%S"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BackupPolicy:
     file: str
     """The SQLite file."""

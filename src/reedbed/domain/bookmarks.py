@@ -1,13 +1,12 @@
 """Bookmarks: a user's private snapshots of entries, which outlive them."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 _WITHOUT_ADDRESS = "urn:reedbed:entry:"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BookmarkRow:
     """A bookmark in a list: everything but its text."""
 
@@ -26,14 +25,14 @@ class BookmarkRow:
         return None if self.key.startswith(_WITHOUT_ADDRESS) else self.key
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bookmark:
     row: BookmarkRow
     content: str
     """Sanitised HTML, as it was when the bookmark was made."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Snapshot:
     """What of an entry is kept."""
 

@@ -5,9 +5,10 @@ HALF → CLOSED after so many successes, → OPEN on any failure. "Too many requ
 moment before which nobody asks again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, SECOND, Instant, Millis
 
 State = Literal["CLOSED", "OPEN", "HALF"]
@@ -16,7 +17,7 @@ RATE_LIMIT_REST: Millis = MINUTE
 LONGEST_REST: Millis = 60 * MINUTE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BreakerPolicy:
     failure_threshold: int = 5
     recovery: Millis = 300 * SECOND
@@ -25,7 +26,7 @@ class BreakerPolicy:
     """Between two calls, by whichever worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Breaker:
     state: State = "CLOSED"
     failures: int = 0
@@ -36,7 +37,7 @@ class Breaker:
     rate_limited_until: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     until: Instant
     why: Literal["open", "limited", "pace"]

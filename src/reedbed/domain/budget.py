@@ -4,15 +4,15 @@ A call is counted before it is made, with the most it can cost, and corrected af
 stays counted, so no crash and no second worker can spend more than was allowed.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
 
 MILLIONTHS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     calls: int = 0
     tokens_in: int = 0
@@ -33,7 +33,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Price:
     """For a million tokens."""
 
@@ -45,7 +45,7 @@ class Price:
         return Usage(1, tokens_in, tokens_out, round(tokens_in * self.input + tokens_out * self.output))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budget:
     """None is without end. Money is in millionths."""
 
@@ -57,7 +57,7 @@ class Budget:
     user_daily_cost: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spent:
     day: Usage = Usage()
     month: Usage = Usage()

@@ -1,12 +1,13 @@
 """A feed's fetch state, and how each check moves it on. Pure: one state in, the next one out."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from statistics import median
 
 from reedbed.domain.feeds import Rhythm
 from reedbed.domain.fetching import CacheHints, Failed, Gone, Redirected, Throttled
+from reedbed.domain.records import record
 from reedbed.domain.schedule import (
     Bounds,
     Habits,
@@ -21,7 +22,7 @@ DAMAGED = "The feed is damaged. Some of its entries may be missing."
 """Kept as `last_error` of a feed that could be read in part; its status is `success`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FetchState:
     """All that is kept of a feed's checks, under the names of its columns."""
 
@@ -54,7 +55,7 @@ class FetchState:
     newest_entry_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terms:
     """Under which a check is judged: the moment, the operator's and the readers' wishes, and chance."""
 

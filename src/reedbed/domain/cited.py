@@ -1,15 +1,15 @@
 """Texts told from entries, as digests and answers are: every sentence with the entries that say it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 Status = Literal["pending", "ready", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scope:
     """The entries a text is told from; nothing set: everything."""
 
@@ -18,14 +18,14 @@ class Scope:
     q: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sentence:
     text: str
     entry_ids: tuple[int, ...]
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     entry_id: int
     title: str

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.newsletters import Confirmation
+from reedbed.domain.records import record
 
 MOST_WORDS = 500
 """A confirmation is short; a long letter that speaks of confirming is a letter."""
@@ -39,7 +39,7 @@ _WAY_OUT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Link:
     url: str
     text: str

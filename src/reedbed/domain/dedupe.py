@@ -10,11 +10,12 @@ each; only the rest has its address normalised and goes through `plan_rest`.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import NamedTuple
 
 from reedbed.domain.feeds import ParsedEntry
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import has_userinfo, normalize_url
@@ -28,7 +29,7 @@ _AROUND_TAGS = re.compile(r" ?([<>]) ?")
 _TIMESTAMP = re.compile(r"(?<!\d)17\d{8}(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Seen:
     """What is kept of an entry to know it again. Without id: retention removed it, it must not come back."""
 
@@ -39,7 +40,7 @@ class Seen:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Known:
     """What is known of one feed. A store may fill in only the keys the document asks about."""
 
@@ -49,7 +50,7 @@ class Known:
     """Of all entries, those with a guid or an address too: a feed may lose our trust in either."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Traits:
     """What the feed's past says about its identifiers."""
 
@@ -66,7 +67,7 @@ class Candidate(NamedTuple):
     """In the document, from the top."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sifted:
     unchanged: tuple[int, ...]
     rest: tuple[Candidate, ...]
@@ -82,7 +83,7 @@ class NewEntry(NamedTuple):
     sort_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChangedEntry:
     entry_id: int
     entry: ParsedEntry
@@ -91,7 +92,7 @@ class ChangedEntry:
     change_hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     new: tuple[NewEntry, ...]
     """Oldest first, so that ascending ids follow the order of reading."""

@@ -6,11 +6,11 @@ word by word, and the bound keeps any pair of texts within a fraction of a secon
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
 from reedbed.domain.folding import CJK
+from reedbed.domain.records import record
 
 Kind = Literal["same", "added", "removed"]
 
@@ -21,7 +21,7 @@ _WORDS = re.compile(rf"\s+|[{CJK}]|(?:(?![{CJK}])\w)+|[^\w\s]+")
 _SENTENCES = re.compile(r".*?(?:[.!?。！？]+(?:\s+|\Z)|\n+|\Z)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     kind: Kind
     text: str

@@ -7,11 +7,12 @@ model, each item is told by a line of its own report, under the name of its fold
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta, tzinfo
 
 from reedbed.domain.cited import Scope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.stories import settle
 from reedbed.domain.story_index import Headline, StoryIndex
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
@@ -39,7 +40,7 @@ def minute_of(time: str) -> int:
     return int(clock[1]) * 60 + int(clock[2])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Material:
     """An entry as a digest needs it."""
 
@@ -55,13 +56,13 @@ class Material:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paragraph:
     heading: str
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DigestText:
     paragraphs: tuple[Paragraph, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -73,7 +74,7 @@ class DigestText:
     """A model was to be asked, but did not answer: the entries' own lines stand in for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Digest:
     id: int
     user_id: int

@@ -1,9 +1,9 @@
 """What was found behind an address somebody typed."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from reedbed.domain.fetching import Failed, Fetched, Gone, Throttled
+from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, Instant
 
 KEPT_FOR = 10 * MINUTE
@@ -11,7 +11,7 @@ MOST_KEPT = 50
 MOST_BYTES_KEPT = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """A feed one could follow."""
 
@@ -23,7 +23,7 @@ class Candidate:
     """direct: the address itself; link: named by the page; known: the site's pattern; anchor or guess."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Discovery:
     """The best candidate first; with none, `reason` is one plain sentence for the person who asked."""
 

@@ -1,13 +1,14 @@
 """A feed whose turn it is, with all that a check needs to know."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.fetching import FetchRequest
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class About:
     """What a feed says of itself, as far as it is kept."""
 
@@ -22,7 +23,7 @@ class About:
     guid_collisions: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DueFeed:
     id: int
     url: str

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 View = Literal["unread", "all", "starred", "later", "history", "muted"]
@@ -14,7 +15,7 @@ View = Literal["unread", "all", "starred", "later", "history", "muted"]
 VIEWS: tuple[View, ...] = ("unread", "all", "starred", "later", "history")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ViewQuery:
     """Which list: a view, narrowed to a feed, a folder with its subfolders, a tag, or what came since."""
 
@@ -30,7 +31,7 @@ class ViewQuery:
         return repr((self.view, self.feed_id, self.folder_id, self.tag, self.since))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class States:
     read: bool
     starred: bool
@@ -38,7 +39,7 @@ class States:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """States to set on entries; None leaves one as it is."""
 
@@ -53,7 +54,7 @@ class Change:
         return self.read is False or bool(self.starred or self.later or self.tags)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryRow:
     """An entry in a list: everything but its body."""
 
@@ -74,7 +75,7 @@ class EntryRow:
     states: States
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     row: EntryRow
     content: str
@@ -87,14 +88,14 @@ class Entry:
     external_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryPage:
     rows: tuple[EntryRow, ...]
     next: Cursor | None
     """Where the next page begins; None on the last one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryVersion:
     version: int
     title: str
@@ -103,7 +104,7 @@ class EntryVersion:
     """When a newer one took its place; None for the current one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamQuery:
     """A list in the order of arrival, as reader apps synchronise it."""
 
@@ -129,14 +130,14 @@ class StreamQuery:
     order: Order = "newest"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamItem:
     id: int
     feed_id: int
     fetched_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Which entries a bulk act means: the ids, or a list of some view and what narrows it."""
 
@@ -164,14 +165,14 @@ class Selection:
         return self.view in ("all", "unread") and all(part is None for part in narrowed)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marked:
     count: int
     undo: str
     """Takes it back within an hour."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TagCount:
     id: int
     name: str
@@ -188,7 +189,7 @@ class SubscriptionCount(NamedTuple):
     unread: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counts:
     subscriptions: tuple[SubscriptionCount, ...] = ()
     folders: dict[int, int] = field(default_factory=dict[int, int])

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from reedbed.domain.folding import CJK, fold, fold_with_places, is_cjk
+from reedbed.domain.records import record
 from reedbed.domain.search import SearchQuery, Term
 
 Span = tuple[int, int]
@@ -19,7 +19,7 @@ _NOT_AFTER_LETTER = f"(?<![^\\W{CJK}])"
 _NOT_BEFORE_LETTER = f"(?![^\\W{CJK}])"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Excerpt:
     text: str
     spans: tuple[Span, ...]

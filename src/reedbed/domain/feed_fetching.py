@@ -1,10 +1,11 @@
 """How one feed is fetched, as its operator says; what is not said is as for every other feed."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.times import Millis
 from reedbed.domain.urls import feed_address
 
@@ -17,7 +18,7 @@ _SENDABLE = re.compile(r"[\x20-\x7e]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedFetching:
     proxy: str | None = field(default=None, repr=False)
     """May hold a password: `shown_proxy` is for people."""

@@ -1,19 +1,20 @@
 """What a feed document says, whatever its format."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Author:
     name: str
     url: str | None = None
     email: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enclosure:
     url: str
     type: str | None = None
@@ -48,7 +49,7 @@ class ParsedEntry(NamedTuple):
     comments_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rhythm:
     """How often a feed asks to be read: `ttl`, `sy:updatePeriod`/`Frequency`, `skipHours`, `skipDays`."""
 
@@ -59,7 +60,7 @@ class Rhythm:
     """Monday is 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParsedFeed:
     format: str
     """rss, rdf, atom or json."""
@@ -78,7 +79,7 @@ class ParsedFeed:
     """The document broke off or was damaged; the entries before the damage are here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotAFeed:
     """The bytes are no feed; `reason` is one plain sentence for the person who asked."""
 

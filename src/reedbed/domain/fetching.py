@@ -1,11 +1,12 @@
 """What one HTTP fetch can come to. A dead feed is Tuesday: outcomes are values, not exceptions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FetchRequest:
     url: str
     etag: str | None = None
@@ -21,7 +22,7 @@ class FetchRequest:
     """After decompression; None takes the fetcher's own limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CacheHints:
     """What the answer says about coming back, as it stands in the headers."""
 
@@ -33,7 +34,7 @@ class CacheHints:
     """The moment before which the server does not want us back."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Redirected:
     """Where the request ended up. `permanent` when every hop was a 301 or 308."""
 
@@ -41,7 +42,7 @@ class Redirected:
     permanent: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fetched:
     status: int
     url: str
@@ -55,14 +56,14 @@ class Fetched:
     """(rel, address) pairs of `Link` headers: hub and self for WebSub."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotModified:
     hints: CacheHints = field(default=CacheHints())
     redirected: Redirected | None = None
     status: int = 304
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gone:
     """410: the site says the address is gone for good."""
 
@@ -70,7 +71,7 @@ class Gone:
     status: int = 410
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Throttled:
     """429, or 503 with Retry-After."""
 
@@ -79,7 +80,7 @@ class Throttled:
     message: str = "Rate limited"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failed:
     kind: str
     """permanent_error, unauthorized or temporary_error."""
@@ -89,7 +90,7 @@ class Failed:
     hints: CacheHints = field(default=CacheHints())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What a server said to what was sent to it."""
 

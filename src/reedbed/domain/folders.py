@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderRow:
     id: int
     parent_id: int | None
@@ -21,7 +21,7 @@ class FolderRow:
     """Of new entries that are summarised by themselves: see `auto_summaries`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderNode:
     id: int
     name: str

@@ -1,11 +1,10 @@
 """What a user follows, in the few words a program needs to find its way."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Followed:
     """A subscription, without the state of its feed."""
 
@@ -28,7 +27,7 @@ class Followed:
         return url in (self.asked_url, self.url)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """Where an entry comes from, also when its feed is no longer followed."""
 

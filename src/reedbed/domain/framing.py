@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.summaries import Variant
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
@@ -49,7 +49,7 @@ Band = Literal["calm", "mixed", "loud"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Score:
     name: str
     value: float
@@ -58,7 +58,7 @@ class Score:
     """The passage that earned it, word for word; empty where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Analysis:
     title: str
     title_reason: str
@@ -73,7 +73,7 @@ class Analysis:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnalysisState:
     status: Literal["ready", "pending", "failed", "none"]
     """`none`: nobody has asked for it."""
@@ -85,7 +85,7 @@ class AnalysisState:
     made_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedFraming:
     """The operator's settings of a feed."""
 
@@ -95,7 +95,7 @@ class FeedFraming:
     prompt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Average:
     """A span of an outlet's articles."""
 
@@ -104,7 +104,7 @@ class Average:
     articles: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Treatment:
     """How an entry is shown to a user."""
 

@@ -1,11 +1,11 @@
 """Deframed entries as strangers see them: in which feed, in which order, and written as RSS 2.0."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from email.utils import format_datetime
 from html import escape
 
 from reedbed.domain.framing import Analysis, FeedFraming, Score, band_of, is_on_domain
+from reedbed.domain.records import record
 from reedbed.domain.texts import writable
 from reedbed.domain.times import Instant, to_datetime
 
@@ -13,7 +13,7 @@ NAMESPACE = "urn:reedbed:framing"
 CAVEAT = "A model’s reading of the wording, not a check of the facts."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramedFeed:
     id: int
     url: str
@@ -24,7 +24,7 @@ class FramedFeed:
     framing: FeedFraming
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramedItem:
     id: int
     feed_id: int

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import unescape
 
 from reedbed.domain.entries import Entry
 from reedbed.domain.folding import index_text
+from reedbed.domain.records import record
 from reedbed.domain.urls import normalize_url
 
 SHORT_TEXT = 200
@@ -24,7 +24,7 @@ _CUT_OFF = ("…", "…]", "...", "...]")
 _SIZE = re.compile(r"(?:[-_]\d+x\d+|@\dx|-scaled)?\.\w+$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Contents:
     words: frozenset[str]
     length: int

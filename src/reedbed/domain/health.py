@@ -1,8 +1,8 @@
 """What is wrong with an instance, from what was measured; each problem says its remedy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, Millis
 
 LEAST_FREE = 100 * 1024 * 1024
@@ -12,7 +12,7 @@ LEAST_CHECKS = 20
 """So many must have failed together before it is our network and not theirs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     text: str
     check: str
@@ -20,7 +20,7 @@ class Problem:
     """Readers notice it: nothing new arrives, or nothing can be saved."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Measured:
     free_bytes: int | None
     """On the disk of the database; None where it is another machine's."""

@@ -3,9 +3,8 @@
 A passage is known by its text and what stands around it, because markup changes and positions move.
 """
 
-from dataclasses import dataclass
-
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 
@@ -14,7 +13,7 @@ MAX_AROUND = 200
 MAX_NOTE = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Passage:
     quote: str
     prefix: str = ""
@@ -22,7 +21,7 @@ class Passage:
     suffix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Highlight:
     id: int
     entry_id: int | None

@@ -1,11 +1,13 @@
 """Hints: "look again, something changed". They may be lost; nothing depends on one arriving."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from reedbed.domain.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Hint:
     topic: str
     """new_entry, entry_updated, state_changed, counts, progress, subscriptions, session_revoked, wake ..."""

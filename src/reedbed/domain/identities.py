@@ -2,11 +2,12 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
 from reedbed.domain.emails import known_as
+from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, Instant, Millis
 
 LASTS: Millis = 15 * MINUTE
@@ -18,7 +19,7 @@ LONGEST_SUBJECT = 255
 _TRUE = (True, "true")  # Apple writes it as text
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SigningKey:
     """For providers that want a signed note instead of a secret."""
 
@@ -27,7 +28,7 @@ class SigningKey:
     private_key: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Provider:
     """One who vouches for people, as the operator has set it up."""
 
@@ -45,7 +46,7 @@ class Provider:
     """Set: no OpenID Connect, but Facebook's own way, with this address to ask who it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Identity:
     """Who somebody is elsewhere, as a provider has just said it."""
 
@@ -56,7 +57,7 @@ class Identity:
     email_verified: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinkedIdentity:
     id: int
     user_id: int
@@ -66,7 +67,7 @@ class LinkedIdentity:
     last_used_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignIn:
     """One that is under way."""
 

@@ -1,11 +1,10 @@
 """The letters the program writes: short, plain, one link each."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.mail_links import Purpose, life_in_words
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Letter:
     to: str
     subject: str
@@ -16,12 +15,12 @@ class Letter:
     """Set: where one click, or a program's POST, ends letters of this kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sent:
     """The mail server took it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotSent:
     reason: str
     try_again: bool

@@ -1,8 +1,7 @@
 """What a person brings along from another reader."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.opml import ImportLine
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 MOST_FEEDS = 10_000
@@ -18,7 +17,7 @@ STARRED_JSON = "starred JSON"
 """A source that lists what was starred, and not what was followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForeignFeed:
     key: str
     """How the other program calls it."""
@@ -32,7 +31,7 @@ class ForeignFeed:
     """False: only its entries are listed. To star an entry is not to follow its feed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForeignEntry:
     """Something that was kept."""
 
@@ -50,14 +49,14 @@ class ForeignEntry:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadMark:
     feed_key: str
     guid: str | None
     url: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Library:
     source: str
     """The name of the program it comes from."""
@@ -73,7 +72,7 @@ class Library:
         return len(self.feeds) + len(self.kept) + len(self.reads)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LibraryReport:
     source: str
     imported: int = 0

@@ -1,9 +1,11 @@
 """How much of a thing a caller may do."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allowance:
     """`burst` at once, then `per_second` more."""
 
@@ -15,7 +17,7 @@ def per_minute(count: int) -> Allowance:
     return Allowance(count, count / 60)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     login: Allowance = field(default=per_minute(5))
     """From one address."""

@@ -1,8 +1,8 @@
 """Links that prove an address or a wish: single use, short-lived, stored only as hashes."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 
 Purpose = Literal["reset", "verify", "invite"]
@@ -16,7 +16,7 @@ PATHS: dict[Purpose, str] = {
 EXPIRED = "This link is not valid any more: it was used or is too old. Ask for a new one."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailLink:
     id: int
     purpose: Purpose

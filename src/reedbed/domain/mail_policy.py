@@ -1,12 +1,14 @@
 """How an operator lets newsletters in."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from reedbed.domain.records import record
 
 MEGABYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailDoor:
     """Where the program itself listens for mail."""
 
@@ -20,7 +22,7 @@ class MailDoor:
     """Mails from one connecting address."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailPolicy:
     domain: str = ""
     """Of the addresses people subscribe with; empty: there are none."""

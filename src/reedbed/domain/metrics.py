@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reedbed.domain.records import record
+
 Labels = tuple[str, ...]
 
 MOST_SERIES = 5_000
@@ -12,7 +14,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 COUNTS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gauge:
     """A value as it is just now, read when somebody asks."""
 

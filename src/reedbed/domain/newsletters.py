@@ -1,9 +1,10 @@
 """Newsletters: a mail as it was read, and what a channel says about its delivery."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 
@@ -15,7 +16,7 @@ MAX_NAME = 100
 Channel = Literal["smtp", "imap", "postmark", "mailgun", "ses", "raw"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     """An image that travels inside the mail."""
 
@@ -23,7 +24,7 @@ class Picture:
     data: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mail:
     """One mail as far as it is of use here; its markup is still hostile."""
 
@@ -44,12 +45,12 @@ class Mail:
     """A filter on the way marked it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotAMail:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdicts:
     """What a receiving server found out about the sender: pass, fail, none ... or empty."""
 
@@ -62,7 +63,7 @@ class Verdicts:
         return bool(self.spf or self.dkim or self.dmarc)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaysOut:
     """What a List-Unsubscribe header offers."""
 
@@ -73,7 +74,7 @@ class WaysOut:
     """For a person to open."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Confirmation:
     """A mail that waits for one click, and where its button leads. Nobody but the reader follows it."""
 
@@ -81,7 +82,7 @@ class Confirmation:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IngestAddress:
     id: int
     user_id: int
@@ -93,7 +94,7 @@ class IngestAddress:
     revoked_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sender:
     id: int
     user_id: int
@@ -115,7 +116,7 @@ class Sender:
         return self.name or self.address
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaitingConfirmation:
     entry_id: int
     title: str

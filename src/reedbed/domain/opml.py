@@ -1,11 +1,12 @@
 """What a subscription list says. Reading and writing its XML is the ingest floor's work."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from reedbed.domain.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class OpmlOutline:
     """A feed when it has `xml_url`, else a folder."""
 
@@ -18,7 +19,7 @@ class OpmlOutline:
     children: tuple["OpmlOutline", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpmlDocument:
     title: str
     outlines: tuple[OpmlOutline, ...]
@@ -27,7 +28,7 @@ class OpmlDocument:
     """The file ends in its middle, as after a broken download: what came after is not here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpmlFeed:
     outline: OpmlOutline
     path: tuple[str, ...]
@@ -38,7 +39,7 @@ LineStatus = Literal["added", "moved", "followed", "duplicate", "skipped", "erro
 """`moved`: followed before, and now in the folder that the file names. `skipped`: nothing to follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImportLine:
     """What became of one line of the file, or of one file of an archive."""
 
@@ -48,7 +49,7 @@ class ImportLine:
     status: LineStatus = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImportReport:
     imported: int
     skipped: int

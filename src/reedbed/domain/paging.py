@@ -7,11 +7,11 @@ taken from another list, filter or order is refused instead of answering a wrong
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
-from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Literal
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 Order = Literal["newest", "oldest"]
@@ -26,7 +26,7 @@ _HIGHEST = 2**63 - 1
 _ORDERS: tuple[Order, ...] = ("newest", "oldest")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cursor:
     sort_at: Instant
     id: int

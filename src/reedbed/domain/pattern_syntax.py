@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 
 MAX_REPEAT = 100
 _MAX_DEPTH = 30
@@ -20,29 +20,29 @@ class Assertion(Enum):
     NO_WORD_EDGE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sign:
     test: Test
     literal: str | None = None
     """Set: only this one sign passes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edge:
     kind: Assertion
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sequence:
     parts: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     parts: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repeat:
     part: "Node"
     least: int

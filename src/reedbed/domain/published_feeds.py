@@ -1,9 +1,8 @@
 """Published feeds: a view of one's own as a private address that any reader can follow."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.entries import VIEWS, View, ViewQuery
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_TAG
 from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
@@ -15,7 +14,7 @@ _WHOLE = ("digests", "stories", "history")
 """Lists that no feed, folder, tag or search can narrow."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedView:
     """What a published feed shows: a view, narrowed by at most one of the others."""
 
@@ -44,7 +43,7 @@ class PublishedView:
         return self.view == "all" and self.tag is None and self.search_id is None and not self.stories
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedFeed:
     id: int
     name: str

@@ -6,11 +6,11 @@ The words are those of feeds, rules and digests alone, so that a note reads the 
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.rule_letters import RuleNotice
 from reedbed.domain.times import Instant
 
@@ -22,7 +22,7 @@ _POINT_MARK = 4
 _AUTH_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushAddress:
     """What a browser hands out; both keys are base64url."""
 
@@ -31,7 +31,7 @@ class PushAddress:
     auth: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushDevice:
     id: int
     address: PushAddress
@@ -41,7 +41,7 @@ class PushDevice:
     session_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushNote:
     title: str
     body: str

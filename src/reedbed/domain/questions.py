@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from reedbed.domain.cited import Scope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folding import index_text, is_cjk
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line
 from reedbed.domain.times import Instant
 
@@ -34,7 +35,7 @@ cuántos chi cosa quando quanto quale quali wie welke hoeveel waarom wanneer к�
 _ASKING = frozenset(_QUESTION_WORDS.split())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerText:
     """Without claims: the entries do not tell."""
 
@@ -48,7 +49,7 @@ class AnswerText:
     """A model was to be asked, but did not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     id: int
     user_id: int

@@ -1,13 +1,13 @@
 """What an `edit-tag` call means: tags added and removed become states and labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.reader_ids import KEPT_UNREAD, READ, STARRED, UNREAD, LabelStream, Stream, parse_stream
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TagEdit:
     read: bool | None = None
     starred: bool | None = None

@@ -6,11 +6,11 @@ not, as 16 bare hexadecimal digits, as `-/hex`, or as a decimal.
 
 import math
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.paging import Order
+from reedbed.domain.records import record
 from reedbed.domain.times import LATEST, SECOND, Instant
 
 ITEM_PREFIX = "tag:google.com,2005:reader/item/"
@@ -46,19 +46,19 @@ def _as_hexadecimal(plain: str) -> str | None:
     return plain if len(plain) == 16 else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateStream:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LabelStream:
     """A folder, or a tag, or both: apps know one kind of label."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedStream:
     feed_id: int | None
     url: str

@@ -4,12 +4,13 @@ A nested folder is called by its path, `Technology/Linux`. Apps may also name it
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reedbed.domain.folders import FolderRow
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Labels:
     """What a user's labels mean."""
 

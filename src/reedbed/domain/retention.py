@@ -5,11 +5,11 @@ somebody starred, tagged, highlighted, bookmarked or keeps for later stays, what
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 
 LEAST_AGE: Millis = 30 * DAY
@@ -25,7 +25,7 @@ MOST_KEPT_ENTRIES = 1_000_000
 MOST_KEPT_DAYS = 36_500
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """How much of a feed is kept. None is without limit."""
 
@@ -34,7 +34,7 @@ class Limits:
     unread_age: Millis | None = 90 * DAY
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Keeping:
     """What the operator has set."""
 
@@ -47,7 +47,7 @@ class Keeping:
     """How long a feed that nobody follows any more waits for somebody to come back."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wish:
     """What one follower wants of a feed: None takes the server's limit, 0 is without one."""
 

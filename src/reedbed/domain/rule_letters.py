@@ -1,16 +1,16 @@
 """What a notification says, by mail and to a webhook."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reedbed.domain.letters import Letter
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, rfc3339
 
 _SUBJECT_LENGTH = 120
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoticedEntry:
     id: int
     title: str
@@ -19,7 +19,7 @@ class NoticedEntry:
     published_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleNotice:
     rule_id: int
     rule_name: str

@@ -5,13 +5,14 @@ because the entry is out of sight.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TypeVar
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import compile_pattern
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
@@ -63,7 +64,7 @@ class Join(StrEnum):
     ANY = "any"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Condition:
     field: Field
     operator: Operator
@@ -71,7 +72,7 @@ class Condition:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Action:
     kind: ActionKind
     value: str = ""
@@ -80,7 +81,7 @@ class Action:
     """Where a webhook is called."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     id: int
     name: str
@@ -90,7 +91,7 @@ class Rule:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleRow:
     """A rule in its user's list."""
 
@@ -101,7 +102,7 @@ class RuleRow:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subject:
     """An entry as one user sees it."""
 
@@ -117,7 +118,7 @@ class Subject:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notice:
     """One notification to send."""
 
@@ -126,7 +127,7 @@ class Notice:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Effects:
     read: bool = False
     starred: bool = False

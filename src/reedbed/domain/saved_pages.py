@@ -1,8 +1,8 @@
 """Pages a user saves by their address, to read later."""
 
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE
 
 FEED_URL = "reedbed:saved"
@@ -13,7 +13,7 @@ FIRST_WAIT, GIVE_UP_AFTER = 10 * MINUTE, HOUR
 """Between the tries to read a page whose site does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedPage:
     entry_id: int
     new: bool

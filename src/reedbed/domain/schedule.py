@@ -10,13 +10,14 @@ The cap ends every delay; none is under a minute.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Literal
 
 from reedbed.domain.feeds import Rhythm
 from reedbed.domain.fetching import CacheHints
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_datetime
 
 GROWTH = 1.8
@@ -48,7 +49,7 @@ class Rule(StrEnum):
     CAP = "cap"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bounds:
     """The operator's settings; `least` and `most` hold the interval that Reedbed chooses by itself."""
 
@@ -61,7 +62,7 @@ class Bounds:
 DEFAULT_BOUNDS = Bounds()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Habits:
     """All that decides a feed's ordinary interval."""
 
@@ -76,7 +77,7 @@ class Habits:
     """A hub sends its news: checks only make sure that none was lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NextCheck:
     at: Instant
     rule: Rule
@@ -84,7 +85,7 @@ class NextCheck:
     """The span the rule gave, before jitter: keep it with the rule for `explain`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delay:
     span: Millis
     rule: Rule

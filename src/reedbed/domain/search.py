@@ -8,12 +8,12 @@ because a silently dropped one would show the wrong entries.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folding import index_text, is_cjk, query_tokens
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 
 __all__ = ["Filter", "SearchQuery", "Term", "index_text", "parse_search"]
@@ -24,7 +24,7 @@ MAX_TERMS = 32
 FilterKind = Literal["feed", "folder", "tag", "author", "lang", "is"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Term:
     text: str
     """As typed, for highlights."""
@@ -35,7 +35,7 @@ class Term:
     title_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter:
     kind: FilterKind
     value: str
@@ -43,7 +43,7 @@ class Filter:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchQuery:
     groups: tuple[tuple[Term, ...], ...] = ()
     """Every group must match, by any of its terms."""

@@ -5,9 +5,9 @@ times the cost of the page. A word in the title or the first lines says more tha
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from reedbed.domain.folding import index_text
+from reedbed.domain.records import record
 from reedbed.domain.search import SearchQuery, Term
 from reedbed.domain.times import DAY, Instant
 
@@ -17,7 +17,7 @@ _FRESH = 1.0
 _HALF_FRESH = 30 * DAY
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     id: int
     sort_at: Instant

@@ -1,8 +1,7 @@
 """Saved searches: a search with a name, shown like a list."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.search import MAX_TEXT, parse_search
 from reedbed.domain.texts import shown_line, storable
 from reedbed.domain.times import Instant
@@ -11,7 +10,7 @@ LONGEST_NAME = 100
 MOST_SEARCHES = 50
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedSearch:
     id: int
     name: str
@@ -20,7 +19,7 @@ class SavedSearch:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnreadMatches:
     count: int
     more: bool

@@ -5,12 +5,13 @@ Wallabag wants a login before each link; the others take a token.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
@@ -42,7 +43,7 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
 """What each needs to let us in."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShareTarget:
     id: int
     user_id: int
@@ -57,14 +58,14 @@ class ShareTarget:
     """Why the last link was not taken; empty if it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Link:
     url: str
     title: str
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """A POST that is to be made."""
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.framing import Analysis
+from reedbed.domain.records import record
 from reedbed.domain.story_index import Headline, Placed, title_words
 from reedbed.domain.times import DAY, Instant
 
@@ -21,7 +21,7 @@ _LEAST_NEW = 0.6
 _LEAST_NEW_WORDS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """An entry of a story, as short as a list needs it."""
 
@@ -34,7 +34,7 @@ class Source:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoryLine:
     id: int
     first_at: Instant
@@ -50,7 +50,7 @@ class StoryLine:
         return self.sources[central([one.title for one in self.sources])]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outlet:
     row: EntryRow
     feed: str
@@ -60,7 +60,7 @@ class Outlet:
     analysis: Analysis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Story:
     id: int
     outlets: tuple[Outlet, ...]
@@ -82,7 +82,7 @@ class Story:
         return sum(not one.row.states.read for one in self.outlets)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settled:
     """What some placed entries change."""
 

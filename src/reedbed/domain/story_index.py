@@ -10,11 +10,11 @@ that look for stories, the stories looked at for each, the words kept of a story
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from sys import intern
 
 from reedbed.domain.folding import fold, index_text, is_cjk
+from reedbed.domain.records import record
 from reedbed.domain.small_words import SMALL
 from reedbed.domain.times import DAY, HOUR, Instant
 
@@ -45,7 +45,7 @@ _STALE = 1.1
 _NO_WORDS = frozenset(word for small in SMALL for word in fold(small).split())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Headline:
     entry_id: int
     feed_id: int
@@ -55,7 +55,7 @@ class Headline:
     """It may join a story of others, but what it says is not learnt and begins none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placed:
     """Where an entry belongs; a story is named by the entry it began with."""
 

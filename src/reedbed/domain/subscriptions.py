@@ -1,9 +1,8 @@
 """A user's following of a feed: their own title, folder and wishes."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.checks import FetchState
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.retention import Wish
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
 
@@ -13,7 +12,7 @@ LEAST_INTERVAL = 15 * MINUTE
 MOST_INTERVAL = 24 * HOUR
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowedFeed:
     id: int
     url: str
@@ -31,7 +30,7 @@ class FollowedFeed:
     state: FetchState
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subscription:
     id: int
     folder_id: int | None
@@ -62,7 +61,7 @@ class Subscription:
         return self.feed.url
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SubscriptionFilter:
     search: str = ""
     status: str = "all"

@@ -1,8 +1,8 @@
 """Summaries: what they are kept under, how they wait for the model, and what a failure means for them."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant, Millis
 
 PROMPT_VERSION = 1
@@ -23,7 +23,7 @@ ErrorType = Literal["temporary", "permanent"]
 Status = Literal["ready", "pending", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variant:
     """Everything beside the text that makes a summary another one: the writer, the language, the question."""
 
@@ -41,7 +41,7 @@ class Variant:
         return f"{content_hash}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary:
     text: str
     one_line: str
@@ -49,7 +49,7 @@ class Summary:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """Why the model is not asked at the moment."""
 
@@ -60,7 +60,7 @@ class Wait:
     """The next try, where it is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SummaryState:
     status: Status
     summary: Summary | None = None
@@ -72,7 +72,7 @@ class SummaryState:
     wait: Wait | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setback:
     """What becomes of a queued summary after a failed attempt."""
 

@@ -1,9 +1,9 @@
 """What a check means for the feed: its status word, whether it goes on, whether it has moved."""
 
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
+from reedbed.domain.records import record
 
 Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
 """`pending` is a feed that was never fetched."""
@@ -14,18 +14,18 @@ SIGHTINGS_TO_MOVE = 3
 _FAILURES: dict[str, Status] = {"permanent_error": "permanent_error", "unauthorized": "unauthorized"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Keep:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stop:
     reason: str
     """One plain sentence for the feed page and the command line."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sighting:
     """How often in a row a permanent redirect to `target` was seen; `adopt` when it is time to believe it."""
 

@@ -7,13 +7,14 @@ the user has. Whoever receives one can tell that it is ours, that it is fresh an
 import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.letters import Letter
+from reedbed.domain.records import record
 from reedbed.domain.retries import may_pass
 from reedbed.domain.texts import storable
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
@@ -37,7 +38,7 @@ class Event(StrEnum):
 CHOOSABLE = (Event.NEW_ENTRIES, Event.RULE_MATCH, Event.DIGEST)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Webhook:
     id: int
     user_id: int
@@ -54,7 +55,7 @@ class Webhook:
     """When we switched it off because nobody had answered for long."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     """One thing that a webhook is told."""
 
@@ -73,7 +74,7 @@ class Delivery:
     next_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """What came of one call."""
 

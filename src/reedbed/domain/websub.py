@@ -1,12 +1,13 @@
 """WebSub: a hub sends news when they happen. When to ask it, whom to believe, and when not to rely on it."""
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 
 State = Literal["new", "asked", "active", "denied", "failed", "leaving"]
@@ -35,7 +36,7 @@ _LOCAL_NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HubSubscription:
     """A feed's subscription at its hub, under the names of its columns."""
 
@@ -55,7 +56,7 @@ class HubSubscription:
         return self.state == "active" and self.expires_at is not None and self.expires_at > now
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HubStanding:
     """How a feed and its hub get along, for people."""
 

@@ -1,10 +1,11 @@
 """A zip archive of any size, written as it is read: only what is not sent yet is in memory."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
-from dataclasses import dataclass
 from io import RawIOBase
 from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from reedbed.domain.records import record
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -14,7 +15,7 @@ Moment = tuple[int, int, int, int, int, int]
 LEVEL = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArchiveFile:
     name: str
     parts: AsyncIterable[bytes]

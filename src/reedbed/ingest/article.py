@@ -7,11 +7,11 @@ It walks trees of hostile pages in C and Python and can take seconds on the wors
 the event loop, in a process they can stop where many pages of strangers are read.
 """
 
-from dataclasses import dataclass
 from typing import cast
 
 from lxml import etree, html
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.ingest.article_gates import closed_gate
 from reedbed.ingest.article_layout import article_markup
@@ -29,7 +29,7 @@ MIN_TEXT = 10
 """Characters; pages with less to read than this are no articles, unless they show a picture."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Article:
     title: str | None
     byline: str | None
@@ -42,7 +42,7 @@ class Article:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotAnArticle:
     """`reason` is one plain sentence for the person who asked."""
 

@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from lxml import etree, html
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.ingest.clean.urls import web_address
 from reedbed.ingest.language import declared_language
@@ -41,7 +41,7 @@ MAX_TITLE = 500
 MIN_TITLE_WORDS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metadata:
     title: str | None = None
     byline: str | None = None

@@ -6,18 +6,18 @@ the page is searched in a process of its own, which has its limits and is stoppe
 
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import orjson
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.ingest.sandbox import bare_environment
 
 SECONDS = 8.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chosen:
     kept: str
     """What is the article; empty where nothing was to be kept, or nothing fitted."""

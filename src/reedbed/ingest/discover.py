@@ -3,12 +3,13 @@
 import asyncio
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 from reedbed.domain.discovery import Candidate, Discovery
 from reedbed.domain.feeds import ParsedFeed
 from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Outcome, Throttled
+from reedbed.domain.records import record
 from reedbed.ingest.fetch import ACCEPT_FEED, Fetcher
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.page_links import decode_page, read_links
@@ -80,7 +81,7 @@ def same_origin(one: str, other: str) -> bool:
     return isinstance(first, Target) and isinstance(second, Target) and first.origin == second.origin
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Login:
     address: str
     username: str

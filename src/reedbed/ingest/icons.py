@@ -3,10 +3,10 @@
 import asyncio
 import io
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reedbed.domain.fetching import Fetched
+from reedbed.domain.records import record
 from reedbed.ingest.fetch import Fetcher
 from reedbed.ingest.page_links import decode_page, read_links
 from reedbed.ingest.target import Target, parse_target
@@ -27,7 +27,7 @@ _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _FORMATS = ("PNG", "ICO", "JPEG", "GIF", "WEBP", "BMP")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Icon:
     png: bytes
 

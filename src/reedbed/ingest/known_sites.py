@@ -6,10 +6,10 @@ answer, to be tried; `feeds_in_page` what must be read from the page itself.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, urlsplit
 
 from reedbed.domain.discovery import Candidate
+from reedbed.domain.records import record
 
 _NAME = re.compile(r"[\w.~@-]{1,160}")
 _CHANNEL = re.compile(r"UC[\w-]{22}")
@@ -54,7 +54,7 @@ _STACK_HOSTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Page:
     origin: str
     host: str

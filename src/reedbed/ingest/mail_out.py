@@ -1,7 +1,7 @@
 """Outgoing mail: one letter at a time to the server the operator named."""
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.header import Header
 from email.headerregistry import Address, AddressHeader
 from email.message import EmailMessage
@@ -13,6 +13,7 @@ from urllib.parse import quote as percent_encode
 from urllib.parse import urlsplit
 
 from reedbed.domain.letters import Letter, NotSent, Posted, Sent
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, to_datetime
 
 TIMEOUT_SECONDS = 20.0
@@ -46,7 +47,7 @@ class _Policy(EmailPolicy):
         return f"{shown}{gap}<{address.addr_spec}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailServer:
     host: str
     port: int

@@ -15,6 +15,7 @@ import orjson
 
 from reedbed.domain.fetching import Failed
 from reedbed.domain.identities import Identity, Provider, challenge_of, identity_of, is_current
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant
 from reedbed.ingest.exchange import Exchanger
 from reedbed.ingest.headers import basic_auth
@@ -35,7 +36,7 @@ ALGORITHMS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Return:
     """With what a person came back from the provider."""
 

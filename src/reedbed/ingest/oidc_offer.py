@@ -1,11 +1,11 @@
 """What a sign-in provider offers, read from what it says of itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from reedbed.domain.identities import Provider
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 
@@ -13,7 +13,7 @@ class SignInRefused(Exception):
     """What the provider said cannot be believed, or it said nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metadata:
     """What a provider offers."""
 

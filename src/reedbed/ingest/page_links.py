@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from reedbed.domain.discovery import Candidate
+from reedbed.domain.records import record
 from reedbed.ingest.target import Target, parse_target
 
 _MAX_HTML = 2 * 1024 * 1024
@@ -38,7 +38,7 @@ _FEED_WORDS = re.compile(r"\s*(?:subscribe (?:by|via|with) )?(?:rss|atom)(?:[ -]
 _SIZE = re.compile(r"(\d{1,4})x\d{1,4}", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageLinks:
     title: str = ""
     feeds: tuple[Candidate, ...] = ()
@@ -116,7 +116,7 @@ class _Reader:
         return PageLinks(_tidy(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Link:
     href: str
     rel: frozenset[str]

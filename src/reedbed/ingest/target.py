@@ -1,11 +1,12 @@
 """An address made ready for a request: one spelling, no surprises."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ada_url import URL as WebURL  # noqa: N811 -- yarl's class has the same name
 from yarl import URL
+
+from reedbed.domain.records import record
 
 _MAX_LENGTH = 4096
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -18,7 +19,7 @@ _PLAIN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     href: str
     """Without credentials and fragment."""

@@ -11,7 +11,6 @@ import struct
 from array import array
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reedbed.domain.errors import ReedbedError
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.http.errors import body_of
 from reedbed.roles.build import ended
 from reedbed.services.limits import network_of, plain_address
@@ -63,7 +63,7 @@ NOTHING_PASSES = struct.pack("HBBI", 0x06, 0, 0, 0)
 """A program for Linux's packet filter: return 0, the number of bytes that it lets through."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConnectionLimits:
     total: int = 4096
     per_address: int = 256

@@ -1,11 +1,11 @@
 """For operators: how summaries are doing, what the model costs, and the switches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.breaker import Breaker, shown_state
 from reedbed.domain.budget import Budget, Usage, day_start, month_start
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
 from reedbed.services.runtime import Runtime
@@ -15,7 +15,7 @@ from reedbed.store.summary_queue import Sizes
 DAYS_SHOWN = 30
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AiStatus:
     model: str
     fallback: str | None

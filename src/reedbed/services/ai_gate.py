@@ -4,13 +4,12 @@ A call is written down before it is made: its moment for the pace, the most it c
 After the answer the cost is corrected and the breaker told. A worker that dies in between leaves it counted.
 """
 
-from dataclasses import dataclass
-
 import structlog
 
 from reedbed.ai.model import Answer, Model, Prompt, Trouble
 from reedbed.domain.breaker import Breaker, BreakerPolicy, Wait, admit, failed, limited, succeeded
 from reedbed.domain.budget import Usage, day_start, is_spent, refusal
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, MINUTE, Instant
 from reedbed.services.meters import Meters
 from reedbed.services.runtime import Runtime
@@ -20,7 +19,7 @@ from reedbed.store.database import Tx
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Door:
     """A model that may be asked now, if the budget allows the question."""
 
@@ -29,7 +28,7 @@ class Door:
     """With the call written in."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closed:
     until: Instant
     why: str
@@ -37,7 +36,7 @@ class Closed:
     """The model is not asked at all for a while; False: it is only paced."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Permit:
     model: Model
     reserved: Usage

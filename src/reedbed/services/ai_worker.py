@@ -1,7 +1,6 @@
 """What an AI worker does: take the next thing that may be written now, write it, note what became of it."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -10,6 +9,7 @@ from reedbed.ai.model import Answer, Trouble
 from reedbed.domain.budget import Usage
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, MOST_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services.ai_gate import Closed, Door, Permit, enter, find_door, settle
@@ -29,7 +29,7 @@ SHORT_WAIT = 30 * SECOND
 WORKER_DIED = "The worker stopped in the middle of it."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Task:
     row: Queued
     work: Work
@@ -37,14 +37,14 @@ class Task:
     """None: it is written without a model."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Nap:
     """Nothing to do before this moment."""
 
     until: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gone:
     """The row needed no writing; look again."""
 

@@ -5,12 +5,12 @@ Feeds and their articles are shared, so what one says here everybody reads.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.accounts import User
 from reedbed.domain.article_selectors import ArticleSelectors, tidy_selectors
 from reedbed.domain.errors import Forbidden, Invalid, NotFound
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.ingest.article_selecting import check_selector
 from reedbed.services.arrival import ARTICLES_JOB
@@ -23,7 +23,7 @@ READ_ANEW = 20
 NOT_YOURS = "Others follow this feed as well: only an operator may change what its articles are made of."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedSelectors:
     selectors: ArticleSelectors
     may_change: bool

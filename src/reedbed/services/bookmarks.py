@@ -1,11 +1,11 @@
 """Bookmarks: keep a snapshot of an entry, whatever becomes of it."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 
 from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, entry_texts
@@ -17,7 +17,7 @@ AT_ONCE = 20
 """Snapshots read together: each may hold a long article."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     bookmark: Bookmark
     new: bool

@@ -7,21 +7,21 @@ is no bus between the processes at all.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reedbed.domain.accounts import Caller
+from reedbed.domain.records import record
 
 KEPT_SECONDS = 0.8
 MOST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Known:
     caller: Caller
     until: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Look:
     """The moment before a caller is looked up, which may take a while."""
 

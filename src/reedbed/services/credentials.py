@@ -1,10 +1,11 @@
 """`https://name:secret@host/feed`: credentials are kept apart from the address and make the feed private."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from reedbed.domain.feed_fetching import check_login, check_password, check_username
+from reedbed.domain.records import record
 from reedbed.ingest.discover import same_origin
 from reedbed.ingest.typed_address import typed_address
 
@@ -14,7 +15,7 @@ _CREDENTIALS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     url: str
     username: str | None = None

@@ -1,11 +1,11 @@
 """The deframer's public doors: a ready feed, one item, a site's front page. They only read."""
 
 import hashlib
-from dataclasses import dataclass
 
 from reedbed.domain.errors import Forbidden, NotFound
 from reedbed.domain.framing import check_root_domain, fair, url_hash
 from reedbed.domain.framing_items import FramedFeed, FramedItem, rss
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import feed_address, normalize_url
 from reedbed.services.framed_documents import door_url, shown_items
@@ -22,7 +22,7 @@ TOO_LOUD = "This article is above the score asked for."
 UNKNOWN_SITE = "No feed of this site is deframed here."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServedDocument:
     content: bytes
     tag: str

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.budget import Usage
 from reedbed.domain.cited import Scope
 from reedbed.domain.digests import MOST_ENTRIES, Material
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound
+from reedbed.domain.records import record
 from reedbed.domain.shelf import ShelfFeed
 from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.domain.times import Instant
@@ -22,7 +22,7 @@ from reedbed.store.entry_texts import EntryWords
 from reedbed.store.summaries import Made
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Extracted:
     words: EntryWords
     content_hash: str

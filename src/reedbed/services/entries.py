@@ -1,12 +1,13 @@
 """Reading: lists, one entry, its history; and the states a user gives it one by one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.differences import Difference, differences
 from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, EntryVersion, States, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.paging import Cursor
+from reedbed.domain.records import record
 from reedbed.domain.tags import tag_names
 from reedbed.ingest.text import clean_text
 from reedbed.services.announcing import announce_states
@@ -20,7 +21,7 @@ NO_SUCH_ENTRY = "There is no such entry"
 NO_SUCH_LIST = "There is no such feed or folder"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Revision:
     """How one version became the next."""
 

@@ -1,11 +1,11 @@
 """What a user has kept of entries, page by page, for taking it along."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.limits import Allowance
 from reedbed.domain.paging import Cursor
+from reedbed.domain.records import record
 from reedbed.services.limits import spend
 from reedbed.services.runtime import Runtime
 from reedbed.store import entry_lists, entry_texts, tags
@@ -16,7 +16,7 @@ AT_ONCE = 20
 PER_USER = Allowance(5, 5 / 3600)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeptEntry:
     row: EntryRow
     words: EntryWords

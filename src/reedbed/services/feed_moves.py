@@ -1,17 +1,17 @@
 """A feed that has moved for good takes its new address, or joins the feed that is already there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from reedbed.domain.due import DueFeed
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import is_private_address
 from reedbed.store import feed_merge, feeds, former_addresses
 from reedbed.store.database import Tx
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Move:
     feed_id: int
     """Where the feed's entries are now."""

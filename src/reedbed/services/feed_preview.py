@@ -1,12 +1,13 @@
 """Looking at a feed before following it."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.discovery import Discovery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
+from reedbed.domain.records import record
 from reedbed.domain.texts import shown_line
 from reedbed.domain.times import DAY, Instant
 from reedbed.ingest.clean import clean_html
@@ -21,7 +22,7 @@ from reedbed.store import feeds, subscriptions
 LATEST = 10
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PreviewEntry:
     title: str
     url: str | None
@@ -29,7 +30,7 @@ class PreviewEntry:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedPreview:
     url: str
     title: str

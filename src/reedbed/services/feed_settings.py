@@ -1,7 +1,7 @@
 """What an operator sets of a feed: how it is fetched, and how it is deframed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from reedbed.domain.errors import Invalid
@@ -15,6 +15,7 @@ from reedbed.domain.feed_fetching import (
     check_username,
 )
 from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
+from reedbed.domain.records import record
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
@@ -27,7 +28,7 @@ from reedbed.store.database import Tx
 from reedbed.store.operator_feeds import OperatorFeed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedSettings:
     """What to change of a feed; what is not given stays, None or an empty text takes it back."""
 

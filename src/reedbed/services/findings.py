@@ -1,15 +1,15 @@
 """What a check found, ready to be written, and what became of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.checks import FetchState
 from reedbed.domain.due import About, DueFeed
+from reedbed.domain.records import record
 from reedbed.store.entry_writes import EntryRow, Rewrite
 from reedbed.store.feed_history import Tally
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     due: DueFeed
     state: FetchState
@@ -33,7 +33,7 @@ class Finding:
         return not (self.news or self.rewrites or self.about or self.moved_to)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     new: Sequence[int] = ()
     changed: Sequence[int] = ()

@@ -1,12 +1,12 @@
 """Framing as readers meet it: what was read in an entry, having it read again, the switch of a feed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.accounts import User
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.framing import Analysis, AnalysisState, Average, variant_for
+from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.summaries import OPENED
 from reedbed.domain.times import DAY
@@ -33,7 +33,7 @@ WEEK = 7 * DAY
 WEEKS_SHOWN = 26
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingOfFeed:
     """What a follower can know and choose of a feed."""
 

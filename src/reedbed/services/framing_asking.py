@@ -1,10 +1,10 @@
 """Having entries read: which of a feed's need it, for whom, and the row in the queue."""
 
 import asyncio
-from dataclasses import dataclass
 
 from reedbed.domain.framing import is_on_domain, text_hash, url_hash, variant_for
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.summaries import BACKGROUND
 from reedbed.ingest.content_hash import content_hash
 from reedbed.services.framed_documents import build_documents
@@ -26,7 +26,7 @@ TEASER_WORDS = 120
 """With fewer, an entry is taken for a teaser, and its article is fetched to be read whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Payer:
     """For whom entries are read."""
 

@@ -1,7 +1,7 @@
 """The analysis of an entry's framing, as the AI worker has it written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reedbed.ai.answers import json_object
 from reedbed.ai.framing_answers import read_framing
@@ -9,6 +9,7 @@ from reedbed.ai.framing_prompts import framing_prompt
 from reedbed.ai.model import Prompt, Trouble
 from reedbed.domain.budget import Usage
 from reedbed.domain.framing import Analysis, variant_for
+from reedbed.domain.records import record
 from reedbed.domain.summaries import MOST_ATTEMPTS
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
@@ -26,7 +27,7 @@ from reedbed.store.summary_queue import Queued
 NOT_AS_ASKED = "The model's answer was not as asked for."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingWork:
     row: Queued
     source: Source

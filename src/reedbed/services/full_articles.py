@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.article_selectors import ArticleSelectors
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched
 from reedbed.domain.full_articles import is_shorter
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.domain.urls import host_of, normalize_url
@@ -30,7 +31,7 @@ _SHORTER = "The site's page holds less of this text than the feed gives."
 _TOO_HARD = "The article could not be read in time."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullArticle:
     content: str | None
     """Sanitised HTML; None when there is none."""

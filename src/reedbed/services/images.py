@@ -5,13 +5,13 @@ Only addresses signed here are fetched, behind the guard, and only what is a pic
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.fetching import Fetched, FetchRequest
 from reedbed.domain.images import MAIL_KEY, picture_type, signed_address, signed_path
 from reedbed.domain.limits import Allowance
+from reedbed.domain.records import record
 from reedbed.ingest.clean.images import route_images, route_mail_images
 from reedbed.services.limits import network_of, spend
 from reedbed.services.runtime import Runtime
@@ -25,7 +25,7 @@ _NONE = "There is no such picture."
 _BUSY = "Many pictures are being fetched. Try again in a moment."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     media_type: str
     data: bytes

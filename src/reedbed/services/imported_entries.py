@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from reedbed.domain.bookmarks import Snapshot
 from reedbed.domain.dedupe import change_hash, sort_at
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
 from reedbed.domain.libraries import ForeignEntry
+from reedbed.domain.records import record
 from reedbed.domain.tags import LONGEST as LONGEST_TAG
 from reedbed.domain.tags import MOST_TAGS
 from reedbed.domain.texts import shown_line, storable
@@ -51,7 +52,7 @@ class Home(NamedTuple):
     """Of the folder it lies in, and of those around it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Brought:
     starred: int = 0
     tagged: int = 0

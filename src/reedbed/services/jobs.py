@@ -7,7 +7,7 @@ A handler does its work in short transactions, may be run again after a crash, a
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +17,7 @@ from structlog.contextvars import bound_contextvars
 from reedbed.domain.errors import ReedbedError, Unavailable
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
+from reedbed.domain.records import record
 from reedbed.domain.retries import next_try
 from reedbed.domain.times import MINUTE, SECOND, Instant, Millis
 from reedbed.services.runtime import Runtime
@@ -34,12 +35,12 @@ _AFTER_TROUBLE = 2 * SECOND
 _GIVE_BACK_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Done:
     report: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Later:
     """Not finished; call again at this moment."""
 

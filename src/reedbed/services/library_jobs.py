@@ -6,7 +6,7 @@ where a worker on another machine finds it.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -16,6 +16,7 @@ import orjson
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.libraries import ForeignFeed, Library, LibraryReport
 from reedbed.domain.opml import ImportLine
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR
 from reedbed.ingest.libraries.miniflux import check_miniflux, read_miniflux
 from reedbed.services.imported_entries import Home
@@ -37,7 +38,7 @@ _MINIFLUX = "miniflux"
 TELL_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Import:
     id: int
     name: str

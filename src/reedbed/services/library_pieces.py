@@ -2,12 +2,13 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import orjson
 
 from reedbed.domain.libraries import ForeignEntry, ForeignFeed, Library, ReadMark
+from reedbed.domain.records import record
 
 T = TypeVar("T")
 
@@ -18,17 +19,17 @@ MOST_TEXT = 1_000_000
 """Characters of kept entries in one piece, if there is more than one entry in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Feeds:
     items: tuple[ForeignFeed, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reads:
     items: tuple[ReadMark, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     items: tuple[ForeignEntry, ...]
 

@@ -1,13 +1,14 @@
 """Mailboxes: a folder of the user's own mail account, looked into for newsletters every few minutes."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.list_headers import ANY_SERVER
 from reedbed.domain.newsletters import MOST_MAILBOXES
+from reedbed.domain.records import record
 from reedbed.domain.texts import ENTER_AGAIN, storable
 from reedbed.domain.times import HOUR, MINUTE, Millis
 from reedbed.ingest.mail.mailbox import ABOVE_ALL, FoundMail, Looked, MailboxLogin, NoLook, Security
@@ -27,7 +28,7 @@ _MAX_FIELD = 200
 NO_SUCH = "There is no such mailbox."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailboxWish:
     host: str
     username: str

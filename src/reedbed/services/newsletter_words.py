@@ -1,6 +1,5 @@
 """A mail as an entry: cleaned, previewed, its pictures set apart, its links led straight."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 
 from reedbed.domain.confirmations import find_confirmation
@@ -8,6 +7,7 @@ from reedbed.domain.dedupe import change_hash, sort_at
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
 from reedbed.domain.images import MAIL_KEY, MAIL_PATH
 from reedbed.domain.newsletters import Confirmation, Mail
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.ingest.mail.markup import (
     from_plain,
@@ -23,14 +23,14 @@ from reedbed.services.refresh_words import words_of
 from reedbed.store.entry_writes import EntryRow, EntryText
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeptPicture:
     digest: str
     media_type: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Letter:
     """What is stored of one mail, the same for everybody it was sent to."""
 

@@ -6,7 +6,6 @@ answer, and a mail that comes again, because the acknowledgement was lost, is kn
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import structlog
@@ -27,6 +26,7 @@ from reedbed.domain.newsletters import (
     Verdicts,
     local_part,
 )
+from reedbed.domain.records import record
 from reedbed.domain.retention import removed_key
 from reedbed.domain.senders import feed_url, sender_key
 from reedbed.domain.times import Instant
@@ -50,7 +50,7 @@ PER_ADDRESS = Allowance(200, 1 / 20)
 _MAX_KEY = 500
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     """How a mail came, and for whom."""
 
@@ -67,7 +67,7 @@ class Delivery:
     """Set: what the channel itself found out."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Received:
     new: int = 0
     known: int = 0
@@ -76,7 +76,7 @@ class Received:
     """For people who blocked the sender or left the list."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refused:
     why: Literal["unknown", "large", "unreadable", "spam", "blocked", "full", "busy"]
     reason: str
@@ -124,7 +124,7 @@ def _refusal(mail: Mail | NotAMail) -> Refused | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reader:
     user_id: int
     address_ids: tuple[int, ...] = ()
@@ -178,7 +178,7 @@ async def _store_for_all(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Arrival:
     mail: Mail
     letter: Letter
@@ -206,7 +206,7 @@ async def _store_for(
     return "new"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """The feed a mail goes into."""
 

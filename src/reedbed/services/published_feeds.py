@@ -1,7 +1,7 @@
 """Published feeds: made, listed, taken back, and read by whoever has the address."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 
 from reedbed.domain.digest_letters import digest_html, digest_title
@@ -11,6 +11,7 @@ from reedbed.domain.full_articles import content_for_programs
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
+from reedbed.domain.records import record
 from reedbed.domain.stories import StoryLine
 from reedbed.domain.times import HOUR
 from reedbed.services.runtime import Runtime
@@ -38,7 +39,7 @@ PER_ADDRESS = Allowance(30, 0.1)
 TOUCH_EVERY = HOUR
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opened:
     """A published feed and its address, which is shown this once."""
 
@@ -46,7 +47,7 @@ class Opened:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Publication:
     feed: PublishedFeed
     entries: Sequence[EntryWords]

@@ -1,7 +1,7 @@
 """What reader apps do beyond the page: tags that are states, labels that are folders, marks by arrival."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.entries import Change as StateChange
 from reedbed.domain.entries import Selection
@@ -10,6 +10,7 @@ from reedbed.domain.following import Followed
 from reedbed.domain.reader_edits import TagEdit
 from reedbed.domain.reader_ids import FeedStream
 from reedbed.domain.reader_labels import Labels, labels_of
+from reedbed.domain.records import record
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.domain.urls import MAX_NAME
@@ -70,7 +71,7 @@ async def unread_recent(runtime: Runtime, user_id: int) -> None:
         await announce_states(runtime, user_id, (), StateChange(read=False))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placing:
     """What an app wants of a subscription: a name, and labels it goes into or leaves."""
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 import structlog
@@ -13,6 +13,7 @@ from reedbed.domain.due import DueFeed
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.schedule import Bounds
 from reedbed.domain.texts import ENTER_AGAIN
 from reedbed.domain.verdicts import SIGHTINGS_TO_MOVE
@@ -32,7 +33,7 @@ _SECRETS_LOST = Failed("unauthorized", ENTER_AGAIN)
 _NOT_STORED = Failed("temporary_error", "The feed could not be stored because of an error in Reedbed.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefreshReport:
     feed_id: int
     status: str

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from reedbed.domain.dedupe import (
 from reedbed.domain.due import About, DueFeed
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.fetching import Failed, Fetched
+from reedbed.domain.records import record
 from reedbed.domain.removal import keys_of, with_removed
 from reedbed.domain.texts import shown_line
 from reedbed.domain.urls import normalize_url
@@ -55,7 +56,7 @@ _GIVE_WAY_SECONDS = 0.001
 _long_texts = ThreadPoolExecutor(1, thread_name_prefix="long-texts")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """One check under way."""
 

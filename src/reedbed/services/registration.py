@@ -1,6 +1,6 @@
 """Registering: closed, by invitation, or open with a letter that proves the address."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.emails import email_address
@@ -8,6 +8,7 @@ from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from reedbed.domain.letters import NotSent, Sent, link_letter
 from reedbed.domain.mail_links import EXPIRED, MailLink
 from reedbed.domain.passwords import check_password
+from reedbed.domain.records import record
 from reedbed.services.jobs import wake_jobs
 from reedbed.services.limits import spend_attempt
 from reedbed.services.mail import check_mail_allowance, may_notify, note_wish
@@ -24,7 +25,7 @@ MAY_LOG_IN = "If the address was new, the account is ready: log in."
 ACCEPT = "Please accept the privacy note."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Registration:
     email: str
     password: str = field(repr=False)
@@ -34,7 +35,7 @@ class Registration:
     ip: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pending:
     """The one answer to every stranger, known or not."""
 
@@ -70,7 +71,7 @@ async def verify_email(runtime: Runtime, token: str) -> User:
     return user
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Invite:
     email: str
     url: str = field(repr=False)

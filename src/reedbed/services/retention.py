@@ -13,6 +13,7 @@ from functools import partial
 import structlog
 
 from reedbed.domain.errors import ReedbedError
+from reedbed.domain.records import record
 from reedbed.domain.retention import (
     ARTICLES_KEPT,
     LOGS_KEPT,
@@ -88,7 +89,7 @@ async def clean_up(runtime: Runtime) -> Cleanup:
     return await _finish(run, before, fitted)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Terms:
     limits: Limits
     own: Mapping[int, Limits]
@@ -101,7 +102,7 @@ class _Terms:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Fitted:
     age_days: int | None = None
     notes: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """What rules do to entries, in bulk: the states they set and the notices they leave to be sent."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from reedbed.domain.records import record
 from reedbed.domain.rules import Effects, Notice
 from reedbed.domain.times import Instant
 from reedbed.store import jobs, marks, rules, tags
@@ -12,7 +12,7 @@ NOTICE_JOB = "notify"
 MOST_IN_A_NOTICE = 50
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What one user's rules do to one entry."""
 

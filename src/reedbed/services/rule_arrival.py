@@ -5,13 +5,14 @@ what they answer is done inside it. Whoever's rules take too long gets them appl
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 
 import structlog
 
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.folders import FolderRow
+from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, Rule, Subject
 from reedbed.services.findings import Finding
 from reedbed.services.rule_actions import Verdict
@@ -27,7 +28,7 @@ SECONDS = 0.5
 """For all that arrives in one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Forecast:
     """By entry, the users whose rules matched and those whose rules have not been asked yet."""
 
@@ -90,7 +91,7 @@ async def _foresee(runtime: Runtime, news: Mapping[int, Finding]) -> Forecast:
     return Forecast(verdicts, still_open)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Question:
     row: EntryRow
     follower: FollowerRule

@@ -4,11 +4,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
 from reedbed.domain.folders import FolderRow, ancestors
+from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_SUBJECT, Effects, Rule, Subject, apply
 from reedbed.ingest.text import clean_text
 from reedbed.store.entry_texts import EntryWords
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 _walking = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Case:
     """The rules of one user before one entry."""
 
@@ -29,7 +29,7 @@ class Case:
     subject: Subject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Judged:
     effects: dict[int, Effects]
     """By the key of the case; only where a rule matched."""

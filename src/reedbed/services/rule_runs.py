@@ -1,11 +1,12 @@
 """Rules over what is there already: a dry run to look at, and the job that applies them."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.entries import Change, ViewQuery
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.paging import Cursor
+from reedbed.domain.records import record
 from reedbed.domain.rules import Rule
 from reedbed.services.announcing import announce_counts, announce_states
 from reedbed.services.jobs import Done, Later, note_progress
@@ -25,7 +26,7 @@ AT_ONCE = 100
 SECONDS_AT_ONCE = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DryRun:
     looked_at: int
     matched: int

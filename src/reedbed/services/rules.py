@@ -1,10 +1,11 @@
 """Rules: made, ordered, switched on and off, tried and applied."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.rules import Action, Condition, Rule, RuleRow, check_rule, reordered
 from reedbed.services import rule_runs
 from reedbed.services.arrival import RULES_JOB
@@ -17,7 +18,7 @@ MOST_RULES = 200
 NO_SUCH = "There is no such rule"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleDraft:
     """A rule as it is asked for; `None` leaves a part as it is."""
 

@@ -15,6 +15,7 @@ from reedbed.domain.identities import Provider
 from reedbed.domain.images import ImageMode
 from reedbed.domain.limits import Limits
 from reedbed.domain.mail_policy import MailPolicy
+from reedbed.domain.records import record
 from reedbed.domain.retention import Keeping
 from reedbed.domain.summaries import LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
@@ -33,7 +34,7 @@ from reedbed.services.tracing import NO_TRACER, Tracer
 from reedbed.store.database import Database
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FetchPolicy:
     interval: Millis = 30 * MINUTE
     max_backoff: Millis = 48 * HOUR
@@ -47,7 +48,7 @@ class FetchPolicy:
     lease: Millis = 10 * MINUTE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AccountPolicy:
     registration: str = "closed"
     session_life: Millis = 30 * DAY
@@ -55,7 +56,7 @@ class AccountPolicy:
     base_url: str = "http://127.0.0.1:8080"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DoorPolicy:
     """Whom the HTTP doors believe."""
 
@@ -65,7 +66,7 @@ class DoorPolicy:
     """Empty: metrics are for this machine alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AiPolicy:
     """Who writes summaries and digests, and what that may cost."""
 
@@ -82,7 +83,7 @@ class AiPolicy:
     """How long a worker may write before another takes over."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HubPolicy:
     """Whether hubs are asked to send news by themselves."""
 
@@ -90,13 +91,13 @@ class HubPolicy:
     """Why they are not, for people; None: they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingPolicy:
     items: int = 50
     """In a document of the deframer, and as many of a feed are read when it is switched on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImagePolicy:
     """Which pictures of articles are handed on by the server."""
 
@@ -107,7 +108,7 @@ class ImagePolicy:
     cache: ImageCache | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignInPolicy:
     """Who else may vouch for people."""
 
@@ -123,7 +124,7 @@ class Board:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Runtime:
     db: Database
     bus: Bus

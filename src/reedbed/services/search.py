@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.excerpts import Excerpt, Span, excerpt, highlight, shows
 from reedbed.domain.paging import DEFAULT_LIMIT, Cursor, Order
+from reedbed.domain.records import record
 from reedbed.domain.search import Filter, SearchQuery, parse_search
 from reedbed.domain.search_rank import ranked
 from reedbed.ingest.text import clean_text
@@ -28,7 +28,7 @@ GOING_ON, THOROUGH = 5, 20
 may be looked at for a page."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matched:
     """What to mark in a row of the answer."""
 
@@ -36,7 +36,7 @@ class Matched:
     excerpt: Excerpt
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchPage(EntryPage):
     matched: Mapping[int, Matched]
     """By entry id."""
@@ -44,7 +44,7 @@ class SearchPage(EntryPage):
     """Where nothing can be found: the feeds, folders and tags of the search that do not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Wish:
     order: SearchOrder
     cursor: Cursor | None

@@ -1,7 +1,6 @@
 """Sharing: a user's services that keep links, and the links a worker sends them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -9,6 +8,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.fetching import Answer, Failed
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
+from reedbed.domain.records import record
 from reedbed.domain.retries import may_pass
 from reedbed.domain.sharing import (
     Link,
@@ -39,7 +39,7 @@ PER_TARGET = Allowance(30, 0.5)
 NO_SUCH = "There is no such service."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotTaken:
     why: str
     again: bool

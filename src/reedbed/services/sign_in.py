@@ -5,13 +5,14 @@ to be its owner. An address that a provider has verified finds the account to be
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import structlog
 
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unauthorized, Unavailable
 from reedbed.domain.identities import LASTS, Identity, Provider, SignIn
+from reedbed.domain.records import record
 from reedbed.ingest.oidc import Return
 from reedbed.ingest.oidc_offer import SignInRefused
 from reedbed.services.accounts import DISABLED, needs_owner
@@ -37,7 +38,7 @@ UNVERIFIED = (
 NO_ANSWER = "{name} does not answer just now. Try again a little later, or log in with your password."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     """Where somebody comes from."""
 
@@ -49,20 +50,20 @@ class Device:
     """The cookie by which a browser in which somebody has logged in is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Begun:
     url: str
     browser: str = field(repr=False)
     form_post: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignedIn:
     session: NewSession
     next_path: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Waiting:
     """Known who it is; the account has to be proved, or made."""
 

@@ -1,10 +1,9 @@
 """The end of a sign-in that waits: prove the account and link it, or make a new one."""
 
-from dataclasses import dataclass
-
 from reedbed.domain.accounts import NewSession, User
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, Unauthorized
 from reedbed.domain.identities import Identity, Provider, SignIn
+from reedbed.domain.records import record
 from reedbed.services.accounts import DISABLED, WRONG_PASSWORD
 from reedbed.services.limits import give_back_login, spend_login
 from reedbed.services.mail_links import spend_link
@@ -23,7 +22,7 @@ UNPROVABLE = (
 OTHER_ADDRESS = "This invitation is for another e-mail address."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """What the page has to ask."""
 

@@ -1,11 +1,10 @@
 """How the instance is doing, in the numbers a user or a dashboard asks for."""
 
-from dataclasses import dataclass
-
 from reedbed import __version__
 from reedbed.domain.accounts import User
 from reedbed.domain.breaker import shown_state
 from reedbed.domain.health import Problem
+from reedbed.domain.records import record
 from reedbed.services.health import reported
 from reedbed.services.runtime import Runtime
 from reedbed.store import ai_state, app_settings, status, summary_queue
@@ -13,7 +12,7 @@ from reedbed.store import ai_state, app_settings, status, summary_queue
 MEGABYTE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueueState:
     """What waits for the model, and whether it is being asked."""
 
@@ -21,7 +20,7 @@ class QueueState:
     breaker: str = "CLOSED"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Status:
     feeds_count: int
     posts_count: int

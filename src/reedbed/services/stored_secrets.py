@@ -25,7 +25,7 @@ UNREADABLE = (
     "back, or name the former key in REEDBED_SECRET_KEY_PREVIOUS, or enter these passwords again."
 )
 REMAINS = (
-    "Passwords of earlier versions may be left in unused parts of the database file, and in its backups. Make "
+    "Passwords of earlier versions may be left in unused parts of the database file and in its backups. Make "
     "room on the disk and run 'reedbed admin db vacuum'."
 )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import structlog
 
@@ -13,6 +13,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.feed_fetching import check_login, check_password, check_username
 from reedbed.domain.fetching import Outcome
 from reedbed.domain.hints import Hint
+from reedbed.domain.records import record
 from reedbed.domain.retention import Wish as Keep
 from reedbed.domain.retention import check_wish
 from reedbed.domain.same import SAME, Same
@@ -48,7 +49,7 @@ class AlreadyFollowed(Conflict):
         self.subscription_id = subscription_id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wish:
     """What a user asks for when following; `looked` when somebody has checked that it is a feed."""
 
@@ -145,7 +146,7 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
     return subscription_id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """What to change of a subscription; what is not given stays."""
 
@@ -203,7 +204,7 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
     await _announce(runtime, user_id)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusedRefresh:
     subscription_id: int
     reason: str

@@ -1,12 +1,12 @@
 """A summary, as the AI worker writes it: by the model, or without one from the article's own sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.ai.answers import read_summary
 from reedbed.ai.model import Prompt, Trouble
 from reedbed.ai.prompts import summary_prompt
 from reedbed.domain.budget import Usage
+from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.domain.times import Instant
 from reedbed.ingest.language import detect_language
@@ -24,7 +24,7 @@ AT_ONCE = 50
 UNREADABLE = "The model's answer could not be read."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SummaryWork:
     row: Queued
     source: Source

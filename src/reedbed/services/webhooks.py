@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.records import record
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.webhooks import (
     Delivery,
@@ -26,7 +27,7 @@ NO_SUCH = "There is no such webhook."
 _SECRET_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Changes:
     name: str | Same = SAME
     url: str | Same = SAME

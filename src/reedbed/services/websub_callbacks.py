@@ -1,7 +1,6 @@
 """What hubs say to us: verifications, refusals, and news. Only what was asked for is believed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
 import structlog
@@ -9,6 +8,7 @@ import structlog
 from reedbed.domain.errors import NotFound, TooMany
 from reedbed.domain.hints import Hint
 from reedbed.domain.limits import Allowance
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.websub import DENIED_FOR, HubSubscription, is_signed, lease_of, renew_at
 from reedbed.services.limits import network_of, spend
@@ -31,7 +31,7 @@ UNKNOWN = "No subscription has this address."
 NOT_ASKED = "Nobody here asked for this."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Push:
     body: bytes
     signature: str | None

@@ -1,7 +1,6 @@
 """How a feed and its hub get along, in words for its readers."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.domain.websub import HubStanding
 from reedbed.services.runtime import Runtime
 from reedbed.store import websub
@@ -10,7 +9,7 @@ NO_HUB = "The feed names no hub, so it is checked in its own rhythm."
 NOT_YET = "The hub will be asked within a minute."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownHub:
     hub_url: str | None
     status: str

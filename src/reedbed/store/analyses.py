@@ -1,7 +1,6 @@
 """Analyses by content key, which entries they belong to, and which are asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -10,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.budget import Usage
 from reedbed.domain.framing import SCORES, Analysis, Average, Score
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among
@@ -43,7 +43,7 @@ ANALYSIS_NAMES = (
 ANALYSIS_COLUMNS = tuple(analyses.c[name] for name in ANALYSIS_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attachment:
     """What is known of an entry's analysis."""
 
@@ -56,7 +56,7 @@ class Attachment:
     failure: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """An entry that may have to be read."""
 
@@ -73,7 +73,7 @@ class Candidate:
     known: Attachment | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """An entry whose text has this key."""
 
@@ -90,7 +90,7 @@ class Source:
     """The user in question does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Made:
     key: str
     content_hash: str
@@ -300,7 +300,7 @@ async def exists(tx: Tx, key: str) -> bool:
     return await tx.value(_EXISTS, {"key": key}) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shown:
     analysis: Analysis
     variant: str

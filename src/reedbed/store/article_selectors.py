@@ -1,12 +1,12 @@
 """Selectors for the whole articles of a feed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, bindparam
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.article_selectors import ArticleSelectors
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.sql import func, select
@@ -62,7 +62,7 @@ _NEWEST = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Standing:
     """How far we are with the whole article of an entry."""
 

@@ -1,10 +1,10 @@
 """Who wants summaries of what is new, of which feeds, and which entries those are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, bindparam, or_
 
+from reedbed.domain.records import record
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
 from reedbed.store.sql import select
@@ -45,14 +45,14 @@ _AFTER = Statement(
 _NEWEST = Statement(_mine.order_by(unread.c.entry_id.desc()))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewEntry:
     id: int
     feed_id: int
     words: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedWish:
     feed_id: int
     folder_id: int | None

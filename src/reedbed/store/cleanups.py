@@ -1,12 +1,12 @@
 """The log of cleanups, and the word to those whose unread entries went."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Text, bindparam, delete, update
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.database import Tx
 from reedbed.store.keyset import HIGHEST
@@ -15,7 +15,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import cleanup_notices, cleanups
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cleanup:
     id: int
     started_at: Instant
@@ -31,7 +31,7 @@ class Cleanup:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notice:
     unread_removed: int
     removed_at: Instant

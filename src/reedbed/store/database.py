@@ -7,9 +7,9 @@ services open it, keep it short and never hold it across a network call.
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from reedbed.domain.records import record
 from reedbed.store.statements import Statement
 from reedbed.store.vault import Vault
 
@@ -56,7 +56,7 @@ class Tx(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PoolUse:
     in_use: int
     size: int

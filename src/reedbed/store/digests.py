@@ -1,7 +1,7 @@
 """A user's digests and when the next one is to be written."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.cited import Scope
 from reedbed.domain.digests import Digest, DigestText, Paragraph
+from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.database import Row, Tx
@@ -19,7 +20,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import digest_schedules, digests
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schedule:
     user_id: int
     minute: int

@@ -1,9 +1,8 @@
 """Counts that do not agree with their rows: there should be none, and here they would be found."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam, update
 
+from reedbed.domain.records import record
 from reedbed.store.alive import alive, follows, lock_user
 from reedbed.store.database import Tx
 from reedbed.store.sql import func, select
@@ -31,7 +30,7 @@ _SET = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drift:
     subscription_id: int
     feed_id: int

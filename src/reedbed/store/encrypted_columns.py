@@ -1,11 +1,11 @@
 """Which columns are encrypted by the vault, and how their rows are brought to the current key."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ClauseElement, Column, bindparam, null, text, update
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.sql import select
@@ -23,7 +23,7 @@ from reedbed.store.vault import PREFIX
 AT_ONCE = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EncryptedColumn:
     column: Column[Any]
     row: str | None = None
@@ -35,7 +35,7 @@ class EncryptedColumn:
         return f"{self.column.table.name}.{self.row or self.column.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     id: Any
     value: str

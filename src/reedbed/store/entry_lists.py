@@ -10,7 +10,6 @@ There are three ways to find them, chosen by what the counts say:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -26,6 +25,7 @@ from sqlalchemy import (
 
 from reedbed.domain.entries import EntryPage, ViewQuery
 from reedbed.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Order
+from reedbed.domain.records import record
 from reedbed.store.alive import above_mark, alive, shows
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, in_order, unindexed
@@ -67,7 +67,7 @@ USUAL = DEFAULT_LIMIT + 1
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     """What makes the SQL of two pages differ."""
 

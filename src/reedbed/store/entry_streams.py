@@ -3,7 +3,6 @@
 Apps ask for thousands of ids with few columns, so these lists read no titles.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -20,6 +19,7 @@ from sqlalchemy import (
 
 from reedbed.domain.entries import StreamItem, StreamQuery
 from reedbed.domain.paging import Order
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.alive import shows
 from reedbed.store.database import Tx
@@ -31,7 +31,7 @@ from reedbed.store.statements import Shapes, Statement
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     order: Order
     read: bool | None

@@ -1,10 +1,10 @@
 """Entries with all their words, for what is made of them: snapshots, highlights, rules, feeds, exports."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, and_, bindparam
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.alive import shows
 from reedbed.store.database import Row, Tx
@@ -15,7 +15,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies, feeds, subscriptions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryWords:
     """An entry as one user reads it."""
 

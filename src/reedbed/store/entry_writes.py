@@ -1,13 +1,13 @@
 """Entries as a crawl writes them: known, new, changed. Unique keys have the last word."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.dedupe import Known, Seen
+from reedbed.domain.records import record
 from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -47,7 +47,7 @@ class EntryRow(NamedTuple):
     text: EntryText
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rewrite:
     """A known entry that says something else now."""
 

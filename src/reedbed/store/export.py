@@ -1,9 +1,8 @@
 """What only an export reads."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.sql import select
@@ -11,7 +10,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import searches
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedSearch:
     name: str
     query: str

@@ -1,11 +1,11 @@
 """What became of a feed's checks, as totals per hour."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.sql import select
@@ -15,7 +15,7 @@ from reedbed.store.tables import feed_history
 _TOTALS = ("checks", "unchanged", "failures", "new_entries", "bytes", "took_ms")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tally:
     """One check, or the sum of those in an hour."""
 

@@ -10,7 +10,7 @@ since marks are counted in the ids of a feed and these come from two.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import (
@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store import article_selectors, former_addresses, framed_documents, framing
 from reedbed.store import unread as unread_rows
@@ -278,7 +279,7 @@ _TAKE_MARKS = tuple(
 _REMOVE = Statement(delete(feeds).where(feeds.c.id == _old))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Twin:
     id: int
     twin: int
@@ -470,7 +471,7 @@ _MEMBERS = Statement(
 _DELETE = Statement(delete(entries).where(among(entries.c.id, "ids")))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Twins:
     """Entries that a feed publishes and some of its followers had already."""
 

@@ -1,12 +1,11 @@
 """What the deframer's public doors show: ready documents, and the items they are made of."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming
 from reedbed.domain.framing_items import FramedFeed, FramedItem
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.analyses import ANALYSIS_COLUMNS, read_analysis
 from reedbed.store.database import Row, Tx
@@ -24,7 +23,7 @@ from reedbed.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     content: bytes
     content_hash: str
@@ -32,7 +31,7 @@ class Document:
     built_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Door:
     """The feed at an address, as a stranger may know of it."""
 

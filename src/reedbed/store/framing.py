@@ -1,12 +1,12 @@
 """Which feeds are deframed: the operator's settings, and the wishes of those who follow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, or_, true
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
@@ -15,7 +15,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscriptions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class About:
     """What must be known of a feed before its entries are read."""
 

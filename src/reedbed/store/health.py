@@ -1,9 +1,8 @@
 """Does the database answer, and what does it know about the instance's health?"""
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam, literal
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.sql import func, select
@@ -29,7 +28,7 @@ _KNOWN = Statement(
 _LAST_CHECK = Statement(select(func.max(feed_fetch_state.c.last_checked_at)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Known:
     workers: int
     oldest_lock: Instant | None

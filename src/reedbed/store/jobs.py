@@ -1,12 +1,12 @@
 """Work that outlives a request: rows that workers lease, run and report on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Text, and_, bindparam, delete, insert, null, or_, update
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import among, chosen_once
@@ -15,7 +15,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import jobs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     id: int
     user_id: int | None
@@ -31,7 +31,7 @@ class Job:
     finished_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnderWay:
     kind: str
     progress: float

@@ -1,12 +1,13 @@
 """Mailboxes that are looked into for newsletters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import bindparam, delete, null, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.dialect import chosen_once
@@ -15,7 +16,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import mail_boxes, users
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mailbox:
     id: int
     user_id: int

@@ -4,11 +4,10 @@ Rows at or below `read_to` are dead from then on, and swept when the act can no 
 marked unread by hand (`kept`) live below a mark; those go with the step and come back with it.
 """
 
-from dataclasses import dataclass
-
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store import undo
 from reedbed.store.alive import alive, follows
@@ -23,7 +22,7 @@ from reedbed.store.undo import MovedMark
 FEW = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Move:
     """One subscription before and after."""
 

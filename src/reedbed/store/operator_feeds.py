@@ -1,7 +1,6 @@
 """Feeds as their operator sees them. Nobody's private feeds and no mail are among them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -20,6 +19,7 @@ from sqlalchemy import (
 )
 
 from reedbed.domain.feed_fetching import HIDDEN, FeedFetching
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.patterns import containing
@@ -29,7 +29,7 @@ from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorFeed:
     id: int
     url: str
@@ -62,7 +62,7 @@ class OperatorFeed:
         return self.polling and (self.operator_added or self.followers > 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedFilter:
     search: str = ""
     """Part of the name or the address."""

@@ -1,9 +1,8 @@
 """How the whole server is doing, for its operators."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import BigInteger, bindparam, cast, or_
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.sql import func, select
@@ -11,7 +10,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, jobs, leases, subscriptions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HourOfAll:
     """What all feeds together did in one hour."""
 
@@ -22,7 +21,7 @@ class HourOfAll:
     unchanged: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TroubledFeed:
     id: int
     title: str
@@ -35,7 +34,7 @@ class TroubledFeed:
     readers: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlowFeed:
     title: str
     took: Millis
@@ -43,7 +42,7 @@ class SlowFeed:
     checks: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Queue:
     kind: str
     waiting: int
@@ -51,7 +50,7 @@ class Queue:
     oldest_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HeldLease:
     name: str
     holder: str

@@ -1,11 +1,12 @@
 """Which processes run and what each has in hand; what the dead held is set free."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlalchemy import BigInteger, Column, Table, Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, database_now
@@ -17,7 +18,7 @@ ENDED = 0
 """The end of a lease that was taken away: whoever claims next counts it as run out."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Process:
     name: str
     role: str

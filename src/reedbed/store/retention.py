@@ -5,11 +5,12 @@ starred in between stays.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, delete, exists, or_, tuple_
 
+from reedbed.domain.records import record
 from reedbed.domain.retention import Wish, removed_keys
 from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import Instant
@@ -31,7 +32,7 @@ Place = tuple[Instant, int]
 START: Place = (LOWEST, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Removed:
     entries: int = 0
     unread: int = 0

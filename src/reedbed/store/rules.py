@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.folders import FolderRow
+from reedbed.domain.records import record
 from reedbed.domain.rules import Action, ActionKind, Condition, Field, Join, Operator, Rule, RuleRow
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -18,7 +18,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowerRule:
     """A rule of somebody who follows a feed, with what this user calls the feed."""
 

@@ -1,12 +1,12 @@
 """Which feeds a list or a bulk act is about, and how much in them is unread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, literal_column
 
 from reedbed.domain.entries import ViewQuery
+from reedbed.domain.records import record
 from reedbed.store.database import Row, Tx
 from reedbed.store.sql import func, select
 from reedbed.store.statements import Shapes, Statement
@@ -16,7 +16,7 @@ ENOUGH = 256
 """So many feeds with something unread hold more than any page asks for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scope:
     feeds: tuple[int, ...] | None
     """None: every feed, or too many to name them."""

@@ -4,7 +4,6 @@ Which rows is one INSERT … SELECT, whatever was chosen: ids, a tag, what is ol
 below an entry. The rest is the same for all.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -21,6 +20,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store import reading, undo
 from reedbed.store.alive import alive, follows, lock_user, shows
@@ -38,7 +38,7 @@ MOST_UNREAD_AT_ONCE = 20_000
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chosen:
     """A selection with its feeds and its entry looked up."""
 
@@ -55,7 +55,7 @@ class Chosen:
     """Only entries before this place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     change: Literal["read", "unread"]
     view: str

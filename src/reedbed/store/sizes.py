@@ -1,9 +1,8 @@
 """How much room each table and each index takes."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import text
 
+from reedbed.domain.records import record
 from reedbed.store.database import Tx
 from reedbed.store.statements import Statement
 
@@ -25,7 +24,7 @@ _POSTGRESQL = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Size:
     name: str
     table: str

@@ -5,7 +5,6 @@ Building and compiling a Core statement costs more than most of our queries (1-2
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -13,6 +12,7 @@ from sqlalchemy import BigInteger, ClauseElement, ColumnElement, Dialect, Table,
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import asyncpg
 
+from reedbed.domain.records import record
 from reedbed.store.sql import select
 
 SQLITE: Dialect = sqlite.dialect(paramstyle="qmark")
@@ -21,7 +21,7 @@ POSTGRESQL: Dialect = asyncpg.dialect()
 Params = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compiled:
     sql: str
     arguments: Callable[[Params], Sequence[Any]]

@@ -1,9 +1,8 @@
 """How much there is, for one user and in all."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam
 
+from reedbed.domain.records import record
 from reedbed.store.alive import shows
 from reedbed.store.database import Tx
 from reedbed.store.dialect import database_in_use, database_size
@@ -27,7 +26,7 @@ _SIZE = Statement(select(database_size()))
 _IN_USE = Statement(select(database_in_use()))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counts:
     feeds: int
     posts: int

@@ -5,13 +5,14 @@ on how many stories there are.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.paging import Cursor
+from reedbed.domain.records import record
 from reedbed.domain.stories import KEPT, MOST_OUTLETS, Outlet, Source, StoryLine
 from reedbed.domain.story_index import LONGEST
 from reedbed.domain.times import DAY, Instant
@@ -176,7 +177,7 @@ async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, l
     return named
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Beside:
     """What a list knows of the story an entry is in."""
 

@@ -1,13 +1,13 @@
 """Summaries by content key, and which entries they belong to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Text, and_, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.budget import Usage
+from reedbed.domain.records import record
 from reedbed.domain.summaries import Summary, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
@@ -25,7 +25,7 @@ from reedbed.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attachment:
     """What is known of an entry's summary in one variant."""
 
@@ -39,7 +39,7 @@ class Attachment:
     failure: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """An entry whose text has this key."""
 
@@ -52,7 +52,7 @@ class Source:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """A text that was given up."""
 
@@ -61,7 +61,7 @@ class Failure:
     failed_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Made:
     key: str
     content_hash: str

@@ -1,11 +1,11 @@
 """The queue of summaries: one row for each content key, leased by workers, kept until it is done."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Text, and_, bindparam, case, delete, literal, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.summaries import Setback, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
@@ -15,7 +15,7 @@ from reedbed.store.statements import Statement
 from reedbed.store.tables import summaries, summary_failures, summary_queue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Queued:
     id: int
     key: str
@@ -31,7 +31,7 @@ class Queued:
     locked_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """A row as operators see it."""
 
@@ -47,7 +47,7 @@ class Line:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sizes:
     waiting: int
     running: int

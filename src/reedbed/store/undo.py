@@ -5,12 +5,12 @@ A step remembers what to put back: the marks it moved (`marks`, JSON) and the ro
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, update
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, Instant
 from reedbed.store import reading
 from reedbed.store.alive import lock_user_feeds
@@ -26,14 +26,14 @@ Kind = Literal["mark", "read", "unread"]
 """What the step did: moved marks, read rows, or made entries unread."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MovedMark:
     feed_id: int
     before: int
     after: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     id: int
     user_id: int

@@ -5,7 +5,7 @@ New entries fan out to the followers of their feed; reading deletes the row. Eve
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import (
@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store import undo
 from reedbed.store.alive import (
@@ -43,7 +44,7 @@ NEWEST_FOR_LATECOMERS = 50
 _ROW = ["user_id", "sort_at", "entry_id", "feed_id", "kept"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arrival:
     """New entries of one feed."""
 

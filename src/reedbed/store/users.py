@@ -1,12 +1,12 @@
 """Accounts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, literal, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.accounts import User
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Row, Tx
 from reedbed.store.sql import func, select
@@ -89,7 +89,7 @@ _REMOVE_LETTERS = Statement(
 _REMOVE = Statement(delete(users).where(_mine))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """An account as the operator sees it."""
 

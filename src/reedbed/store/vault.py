@@ -18,11 +18,12 @@ import tempfile
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
 from reedbed.domain.errors import CannotStart
+from reedbed.domain.records import record
 
 PREFIX = "enc:v1:"
 _KEY_BYTES, _NONCE_BYTES = 32, 12
@@ -32,7 +33,7 @@ _HEADER = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Key:
     value: bytes = field(repr=False)
     from_file: bool = False
@@ -155,7 +156,7 @@ def _opened(key: Key, purpose: str, sealed: str) -> str | None:
 
 @contextmanager
 def _locked(folder: Path) -> Generator[None]:
-    """Two processes that change the file at once would each drop the key of the other, which may be in use."""
+    """Two processes that change the file at once would each drop a key of the other that may be in use."""
     number = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # not every kind of disk can

@@ -1,12 +1,13 @@
 """Subscriptions of feeds at their hubs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, delete, exists, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.websub import HubStanding, HubSubscription, Mode, State, place_of
 from reedbed.store.database import Row, Tx
@@ -17,7 +18,7 @@ from reedbed.store.tables import feeds, subscriptions
 from reedbed.store.tables import websub_subscriptions as subs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WithHub:
     """A feed that names a hub, and no subscription there yet."""
 

@@ -1,10 +1,11 @@
 """What hubs have sent and nobody has read yet."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlalchemy import bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among
@@ -14,7 +15,7 @@ from reedbed.store.tables import websub_deliveries as deliveries
 from reedbed.store.tables import websub_subscriptions as subs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Waiting:
     """Without the body, which may be large."""
 
@@ -26,7 +27,7 @@ class Waiting:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     subscription_id: int
     content_type: str | None

@@ -2,7 +2,7 @@
 a plain form goes back to where it came from, with what was typed."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,6 +12,7 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
+from reedbed.domain.records import record
 from reedbed.domain.same import SAME, Same
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.texts import shown_line
@@ -52,7 +53,7 @@ router = APIRouter(include_in_schema=False)
 REFRESH_LIST = {"HX-Trigger": "refreshFeedList"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trouble:
     status: int
     errors: FeedForm

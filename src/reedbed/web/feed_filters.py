@@ -1,12 +1,12 @@
 """What a list of feeds is asked for in its address: words, a status, a page."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi import Request
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.subscriptions import STATUS_FILTERS
 from reedbed.web.speech import translate
 from reedbed.web.views.frame import Count, Pages
@@ -15,7 +15,7 @@ PAGE_SIZE = 20
 LONGEST_SEARCH = 255
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wanted:
     """The filters as the address gives them."""
 

@@ -1,10 +1,10 @@
 """A followed feed as a line for people: its state in a word, why, when it is looked at next, what to do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from urllib.parse import quote
 
+from reedbed.domain.records import record
 from reedbed.domain.schedule import Rule
 from reedbed.domain.shelf import GONE
 from reedbed.domain.subscriptions import Subscription
@@ -17,7 +17,7 @@ from reedbed.web.views.frame import feed_mark
 from reedbed.web.views.managing import FeedLine
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Standing:
     """What the state of a feed comes to for its reader."""
 

@@ -1,7 +1,7 @@
 """Framing as the page shows it: the meter, its reasons, and an article in neutral words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import tzinfo
 
 from fastapi import Request
@@ -12,6 +12,7 @@ from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.framing import Analysis, AnalysisState, Treatment, band_of, treatment
 from reedbed.domain.framing import Score as Scored
 from reedbed.domain.preferences import Preferences
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.services.framing import analyses_of, analysis_state
 from reedbed.services.preferences import preferences_of
@@ -25,7 +26,7 @@ from reedbed.web.views.framing import Framing, FramingBlock, Neutral, Reeds, Sco
 from reedbed.web.views.reading import Article, Row
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListFraming:
     """What a list knows of the framing of its entries, and what its reader wants of it."""
 

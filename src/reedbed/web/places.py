@@ -1,12 +1,12 @@
 """Places: each address of a list, what it asks the store, what it is called, what marking it means."""
 
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from reedbed.domain.accounts import User
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.paging import Order
+from reedbed.domain.records import record
 from reedbed.http.ids import path_id
 from reedbed.services.preferences import preferences_of
 from reedbed.store import folders, subscriptions
@@ -23,7 +23,7 @@ SMART: dict[str, View] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     address: str
     title: str

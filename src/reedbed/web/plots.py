@@ -1,10 +1,11 @@
 """Numbers over time as drawings on a canvas of 100 by 40, each with its finding in a sentence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.store.feed_history import Tally
 from reedbed.store.overview import HourOfAll
@@ -19,7 +20,7 @@ FILLED = 0.7
 """How much of its place a bar takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     length: Millis
     pieces: int
@@ -36,7 +37,7 @@ class Span:
 SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     checks: int = 0
     failures: int = 0

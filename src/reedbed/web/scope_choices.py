@@ -1,10 +1,10 @@
 """What a digest or an answer is told from: one select for everything, a folder, a tag or a saved search."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from reedbed.domain.cited import Scope
+from reedbed.domain.records import record
 from reedbed.http.ids import path_id
 from reedbed.store import folders, searches, tags
 from reedbed.store.database import Tx
@@ -16,7 +16,7 @@ EVERYTHING = Scope()
 LONGEST = 8_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scopes:
     """Those of one reader, with their names."""
 

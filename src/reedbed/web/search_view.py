@@ -1,7 +1,7 @@
 """Searches as lists of the reading page: typed ones and saved ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.excerpts import Span, highlight
 from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor
+from reedbed.domain.records import record
 from reedbed.domain.search import SearchQuery, parse_search
 from reedbed.domain.times import Instant
 from reedbed.http.ids import path_id
@@ -39,7 +40,7 @@ Words = Annotated[str, Query(max_length=2_000)]
 NOTHING_FOUND = SearchPage((), None, {})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchPlace(Place):
     words: str = ""
     by: SearchOrder = "newest"

@@ -1,7 +1,7 @@
 """The page of saved searches and tags: kept, renamed, put in order, deleted."""
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
+from reedbed.domain.records import record
 from reedbed.domain.searches import UnreadMatches
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
@@ -34,7 +35,7 @@ from reedbed.web.views.managing import SearchesPage, SearchLine, TagLine
 router = APIRouter(include_in_schema=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Typed:
     """What somebody typed, and what is wrong with it; `names` and `wrong` go by the line: `tag:3`."""
 

@@ -1,6 +1,6 @@
 """Settings of newsletters: addresses to subscribe with, senders, mailboxes, and mails that want a click."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi import APIRouter, Request, Response
 
@@ -8,6 +8,7 @@ from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.images import MAIL_KEY
 from reedbed.domain.newsletters import IngestAddress, Sender
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.domain.times import Instant
 from reedbed.http.caller import CallerOf, RuntimeOf
@@ -52,7 +53,7 @@ _IMAGE_HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Form:
     """What was typed and what is wrong with it, shown again."""
 

@@ -1,7 +1,6 @@
 """What is typed into each app, so that it finds this server: one card for each."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.speech import translate
 from reedbed.web.views.settings import SetupCard
 
@@ -9,7 +8,7 @@ FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
 APPLE, ANDROID, DESK = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class App:
     name: str
     runs_on: str

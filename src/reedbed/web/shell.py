@@ -1,12 +1,12 @@
 """A page of the application: the sidebar, and beside it whatever the view shows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fastapi import Request, Response
 
 from reedbed.domain.accounts import Caller
+from reedbed.domain.records import record
 from reedbed.services.runtime import Runtime
 from reedbed.web.pages import look_of, page
 from reedbed.web.sidebar import build_sidebar
@@ -41,7 +41,7 @@ class HasId(Protocol):
 Row = TypeVar("Row", bound=HasId)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeysetPage:
     """A page of a list that goes on by id: `?before=` where it begins, `seen=` how many came before."""
 

@@ -1,10 +1,11 @@
 """Stories where entries are read: other outlets above an article, one row for a story in the unread list."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from reedbed.domain.accounts import User
 from reedbed.domain.entries import EntryPage, EntryRow
+from reedbed.domain.records import record
 from reedbed.services.preferences import preferences_of
 from reedbed.store import stories
 from reedbed.store.database import Tx
@@ -30,7 +31,7 @@ async def with_story(tx: Tx, user_id: int, article: Article, entry_id: int) -> A
     return replace(article, alike=Alike(words, f"/stories/{found.story_id}", tuple(marks)[:MOST_MARKS]))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListStories:
     """Which rows of a part of the list are of one story."""
 

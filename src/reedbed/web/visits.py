@@ -1,12 +1,12 @@
 """A visit to a list of the reading page: who asks, for which part of it, and which entry is open."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
 from reedbed.domain.accounts import Caller
 from reedbed.domain.paging import Order
+from reedbed.domain.records import record
 from reedbed.http.caller import CallerOf, RuntimeOf
 from reedbed.http.ids import path_id
 from reedbed.services.runtime import Runtime
@@ -18,7 +18,7 @@ from reedbed.web.views.reading import Article, EntryList, ReadingPage
 from reedbed.web.views.sidebar import Sidebar
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Visit:
     request: Request
     runtime: Runtime

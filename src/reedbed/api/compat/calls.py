@@ -1,17 +1,16 @@
 """One call of a reader app: who asks, and with what."""
 
-from dataclasses import dataclass
-
 from fastapi import Request
 
 from reedbed.api.compat.params import Params
 from reedbed.domain.accounts import Caller
+from reedbed.domain.records import record
 from reedbed.http.places import place_of
 from reedbed.services.images import Pictures, pictures_for_programs
 from reedbed.services.runtime import Runtime
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     request: Request
     runtime: Runtime

@@ -1,7 +1,6 @@
 """Entries as Google Reader items."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reedbed.domain.entries import Entry
@@ -10,6 +9,7 @@ from reedbed.domain.following import Origin
 from reedbed.domain.full_articles import content_for_programs
 from reedbed.domain.reader_ids import feed_name, label_name, long_id, state_name
 from reedbed.domain.reader_labels import Labels, labels_of
+from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.images import Pictures
 from reedbed.store import entries, folders, following
@@ -21,7 +21,7 @@ LATEST_SECOND = 2**31 - 1
 _READING_LIST, _READ, _STARRED = state_name("reading-list"), state_name("read"), state_name("starred")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contents:
     entries: Sequence[Entry]
     origins: dict[int, Origin]

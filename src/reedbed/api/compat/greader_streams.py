@@ -1,7 +1,7 @@
 """From what an app asks for (`s`, `it`, `xt`, `ot`, `nt`, `c`, `r`) to one query of the store."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import unquote
 
 from reedbed.api.compat.params import Params
@@ -23,13 +23,14 @@ from reedbed.domain.reader_ids import (
     stream_name,
 )
 from reedbed.domain.reader_labels import Labels, labels_of
+from reedbed.domain.records import record
 from reedbed.store import folders, following, subscriptions, tags
 from reedbed.store.database import Tx
 
 MOST_FILTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """What a stream names: a state, or feeds, or tags; a label may be feeds and a tag at once."""
 
@@ -112,7 +113,7 @@ def _readings(text: str) -> Iterator[str]:
         yield from _readings(text.rstrip("/"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     target: Target
     query: StreamQuery | None

@@ -1,7 +1,6 @@
 """Every tool: its name, what it is called with, what the token must allow, and who answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,13 +9,14 @@ from reedbed.api.mcp import changing, reading
 from reedbed.api.mcp.wishes import Wish
 from reedbed.domain.accounts import Caller, Scope
 from reedbed.domain.errors import Refused, Unavailable
+from reedbed.domain.records import record
 from reedbed.services.assistants import note_call
 from reedbed.services.runtime import Runtime
 
 Answer = Callable[[Runtime, Caller, Any], Awaitable[dict[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tool:
     name: str
     title: str
@@ -29,7 +29,7 @@ class Tool:
         return (Scope.WRITE if self.changes else Scope.READ) in caller.scopes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     reason: str
 

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from reedbed.domain.records import record
 from reedbed.ingest.clean.urls import image_address, link_address, media_address, srcset, web_address
 
 # In-page targets carry this prefix, and no element of our own pages does.
 ANCHOR_PREFIX = "fn-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page:
     """Of which page the markup is a part, and whether it links to places within itself."""
 

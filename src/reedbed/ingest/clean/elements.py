@@ -1,6 +1,6 @@
 """Which elements clean markup may contain, and where an HTML parser lets each of them stand."""
 
-from dataclasses import dataclass
+from reedbed.domain.records import record
 
 _EVERYWHERE = frozenset(("dir", "lang", "id"))
 _ATTRIBUTES = {
@@ -68,7 +68,7 @@ _AT_HOME = {
 } | dict.fromkeys(HEADINGS, frozenset(("", "blockquote", "div")))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     name: str
     attributes: frozenset[str] = _EVERYWHERE

@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -16,6 +15,7 @@ from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from reedbed.domain.mail_policy import MailDoor
+from reedbed.domain.records import record
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ TRY_LATER = "451 4.3.0 Something went wrong here. Try again later."
 NO_SUCH_ADDRESS = "550 5.1.1 There is no such address here."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailDesk:
     """Who decides; each answers for one question of the protocol."""
 

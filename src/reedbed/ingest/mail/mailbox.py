@@ -1,7 +1,9 @@
 """A folder of a mailbox: how to get into it, and what was found there."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from reedbed.domain.records import record
 
 ABOVE_ALL = 2**32
 """No mail has a UID beyond this: a look from here on only tries the log-in."""
@@ -9,7 +11,7 @@ ABOVE_ALL = 2**32
 Security = Literal["tls", "starttls", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailboxLogin:
     host: str
     port: int
@@ -19,14 +21,14 @@ class MailboxLogin:
     folder: str = "INBOX"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundMail:
     uid: int
     raw: bytes | None = field(repr=False)
     """None: larger than what is taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Looked:
     uid_validity: int
     mails: tuple[FoundMail, ...]
@@ -34,6 +36,6 @@ class Looked:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoLook:
     reason: str

@@ -10,6 +10,7 @@ from html import escape
 from typing import TypeAlias, cast
 
 from reedbed.domain.newsletters import Mail, NotAMail
+from reedbed.domain.records import record
 from reedbed.domain.texts import storable
 from reedbed.ingest.mail.headers import is_spam, mailbox, message_id, moment_of, readable, readable_list
 from reedbed.ingest.mail.limits import MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, MAX_TEXT
@@ -75,7 +76,7 @@ def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Body:
     html: str = ""
     text: str = ""

@@ -1,13 +1,13 @@
 """Mails from Amazon SES, as signed notifications of Amazon SNS."""
 
 from base64 import b64decode
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import orjson
 
 from reedbed.domain.newsletters import Verdicts
+from reedbed.domain.records import record
 
 _SIGNED = {
     "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
@@ -34,7 +34,7 @@ _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 MAX_CERTIFICATE = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notification:
     kind: str
     id: str
@@ -45,7 +45,7 @@ class Notification:
     fields: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SesMail:
     recipients: tuple[str, ...]
     raw: bytes

@@ -1,8 +1,9 @@
 """From a body to a feed: sniff, decode, check, parse, and mend where it must be."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
+from reedbed.domain.records import record
 from reedbed.ingest.parse.charset import as_utf8, decoded_anyhow, unpacked
 from reedbed.ingest.parse.feed import read_feed
 from reedbed.ingest.parse.jsonfeed import read_json_feed
@@ -23,14 +24,14 @@ _MENDED_HERE = 1_000_000
 """Bytes. Mending goes through a text sign by sign, and whatever else this process does waits meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Doubt:
     """The best reading of a document that another parser may read better."""
 
     best: ParsedFeed | NotAFeed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Suspect:
     """A document that only a process that can be killed may parse."""
 

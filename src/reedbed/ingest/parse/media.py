@@ -1,9 +1,10 @@
 """Enclosures and pictures: RSS, Atom links, Media RSS and iTunes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reedbed.domain.feeds import Enclosure
+from reedbed.domain.records import record
 from reedbed.ingest.parse.context import Context
 from reedbed.ingest.parse.limits import MAX_LIST, MAX_NAME
 from reedbed.ingest.parse.text import text_of
@@ -13,7 +14,7 @@ _PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif")
 _MAX_LENGTH = 1 << 53
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     url: str
     width: int = 0

@@ -2,8 +2,9 @@
 
 import html
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reedbed.domain.records import record
 from reedbed.ingest.parse.limits import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
 
 _SKIPPED = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
@@ -21,7 +22,7 @@ HTML_ROOTS = frozenset(
 _JUNK_SEARCHED = 64_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opened:
     """A document from its root element on."""
 

@@ -2,7 +2,8 @@
 
 import html
 import re
-from dataclasses import dataclass
+
+from reedbed.domain.records import record
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TROUBLE = re.compile(
@@ -22,7 +23,7 @@ _C1_REFERENCE = re.compile(rb"&#(?:(12[89]|1[345]\d)|[xX]([89][0-9a-fA-F]));")
 _C1_CHARACTER = re.compile(rb"\xc2([\x80-\x9f])")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repaired:
     document: bytes
     truncated: bool

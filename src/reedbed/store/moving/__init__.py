@@ -5,11 +5,11 @@ The source is read as it was at one moment; the target appears only when every t
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 
 from sqlalchemy import Table
 
 from reedbed.domain.errors import CannotStart
+from reedbed.domain.records import record
 from reedbed.store.moving.places import Source, Target, moved_tables
 
 __all__ = ["Moved", "Tell", "copy_everything"]
@@ -18,7 +18,7 @@ Tell = Callable[[str, int, int], None]
 """Table, rows of it that were copied now, rows in all."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moved:
     rows: int
     tables: int

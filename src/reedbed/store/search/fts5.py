@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from sqlalchemy import text
 
 from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.records import record
 from reedbed.domain.search_words import SearchWords
 from reedbed.domain.times import SECOND, Instant
 from reedbed.store.database import Tx
@@ -216,7 +217,7 @@ class Plan:
     weight: "_Weight | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Weight:
     walking: float
     """µs for all matches there are."""

@@ -5,7 +5,6 @@ so much a row, and where hardly any row would pass, a statement that asks would 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -20,6 +19,7 @@ from sqlalchemy import (
 )
 
 from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.records import record
 from reedbed.store.database import Tx
 from reedbed.store.dialect import among, in_order
 from reedbed.store.keyset import beyond, entry_id_of, in_direction, up_to
@@ -51,7 +51,7 @@ _COUNT_OWN_FEEDS = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Bounds:
     order: Order
     beyond: bool
@@ -59,7 +59,7 @@ class _Bounds:
     before: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lists:
     """What a search walks along: one list, or those of some feeds, merged."""
 

@@ -1,12 +1,13 @@
 """The names in a search (feed:, folder:, tag:, is:, lang:) as what they mean for this user."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import bindparam
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.folding import fold
+from reedbed.domain.records import record
 from reedbed.domain.search import Filter, SearchQuery
 from reedbed.store import scopes
 from reedbed.store.database import Tx
@@ -31,7 +32,7 @@ _FOLDERS = Statement(
 _TAGS = Statement(select(tags.c.id, tags.c.name).where(tags.c.user_id == bindparam("user_id")))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoSuchList:
     """The view names a feed or folder that is not this user's."""
 

@@ -1,11 +1,11 @@
 """What a search or a saved search narrows a list to, besides words: states, feeds, tags, language, time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Text, bindparam, or_
 
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.alive import above_mark
 from reedbed.store.database import Tx
@@ -18,7 +18,7 @@ from reedbed.store.tables import entries, entry_tags, later, muted, read_history
 _USER = bindparam("user_id", type_=BigInteger)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Narrow:
     unread: bool | None = None
     """None does not ask, as with the others."""
@@ -55,7 +55,7 @@ class Narrow:
         return self.of_table is not entries
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     table: FromClause
     unread: bool | None

@@ -1,17 +1,17 @@
 """The words of a search, apart from its filters: what the index of either engine is asked."""
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from reedbed.domain.folding import query_tokens
+from reedbed.domain.records import record
 from reedbed.domain.search import SearchQuery, Term
 from reedbed.domain.search_words import SearchWords
 
 Column = Literal["title", "author"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     tokens: tuple[str, ...]
     """One after the other, in the same column."""
@@ -19,7 +19,7 @@ class Part:
     column: Column | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Words:
     groups: tuple[tuple[Part, ...], ...]
     """Every group must match, by any of its parts."""

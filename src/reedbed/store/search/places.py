@@ -1,13 +1,13 @@
 """Where a search stands in the order of lists."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hit:
     place: Cursor
     """To go on behind it: a moment and an entry. With id 0 it is a key of the SQLite index, as a moment."""
@@ -19,7 +19,7 @@ def ids_of(hits: Sequence[Hit]) -> tuple[int, ...]:
     return tuple(hit.entry_id for hit in hits if hit.entry_id is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     order: Order
     after: Instant | None = None
@@ -30,7 +30,7 @@ class Span:
     """Only what the order shows after this place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checked:
     good: set[int]
     cost: float

@@ -1,10 +1,10 @@
 """The texts of entries for a search: what its answer shows and ranks by, and what words are looked for in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
+from reedbed.domain.records import record
 from reedbed.domain.search_rank import Candidate
 from reedbed.domain.times import Instant
 from reedbed.store.database import Tx
@@ -41,7 +41,7 @@ _INDEXED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unindexed:
     id: int
     sort_at: Instant

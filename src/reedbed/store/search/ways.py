@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from reedbed.domain.paging import Cursor
+from reedbed.domain.records import record
 from reedbed.store.search.places import Hit, Span, ids_of
 
 SHORTEST = 20
@@ -17,7 +18,7 @@ STEP_COST = 500.0
 """µs for a few statements, whatever they ask."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     ids: tuple[int, ...]
     """In the order asked for."""
@@ -25,7 +26,7 @@ class Found:
     """Where the next page goes on; None when nothing is left."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stepped:
     hits: Sequence[Hit]
     """What lies next on the way; fewer than asked for where it ends."""

@@ -1,11 +1,10 @@
 """What cleanups removed, for operators."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CleanupLine:
     when: str
     took: str
@@ -17,7 +16,7 @@ class CleanupLine:
     notes: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CleanupsPage:
     rules: tuple[str, ...]
     warnings: tuple[str, ...] = ()

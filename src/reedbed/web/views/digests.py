@@ -1,31 +1,30 @@
 """Digests: one of them with its sources, the list of them, who writes; and the operator's view of it."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, Count, Moment
 from reedbed.web.views.operator import Plot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cite:
     number: int
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sentence:
     text: str
     cites: tuple[Cite, ...]
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paragraph:
     heading: str
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     number: int
     url: str
@@ -35,7 +34,7 @@ class Source:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DigestPage:
     id: int
     title: str
@@ -53,7 +52,7 @@ class DigestPage:
     sources: tuple[Source, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DigestLine:
     id: int
     url: str
@@ -64,7 +63,7 @@ class DigestLine:
     beginning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DigestsPage:
     lines: tuple[DigestLine, ...]
     about: tuple[Choice, ...]
@@ -82,7 +81,7 @@ class DigestsPage:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenUp:
     """Texts that were given up for one reason."""
 
@@ -91,7 +90,7 @@ class GivenUp:
     """How many, and when the last one, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AiPage:
     model: str
     built_in: bool
@@ -110,7 +109,7 @@ class AiPage:
     """The newest, by reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnsubscribePage:
     """Behind the link of a letter; whoever has it needs no log-in."""
 

@@ -4,16 +4,18 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Provider:
     url: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoginPage:
     email: str = ""
     next: str = ""
@@ -25,14 +27,14 @@ class LoginPage:
     """A lost session: the reader comes back to where they were."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeavingPage:
     """Logged out here; the provider is asked to do the same."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FinishPage:
     """Known by a provider: the account has to be proved, or made."""
 
@@ -46,14 +48,14 @@ class FinishPage:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetupPage:
     email: str = ""
     start: str = "samples"
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegisterPage:
     email: str = ""
     invite: str = ""
@@ -65,7 +67,7 @@ class RegisterPage:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForgotPage:
     email: str = ""
     sent: bool = False
@@ -73,20 +75,20 @@ class ForgotPage:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResetPage:
     token: str
     valid: bool = True
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VerifyPage:
     token: str
     valid: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorPage:
     icon: str
     heading: str

@@ -1,11 +1,12 @@
 """What every page carries whatever it shows: the look, the token, the messages."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from reedbed.domain.records import record
 from reedbed.web.speech import grouped
 
 LOOK_COOKIE: Final = "reedbed_look"
@@ -31,7 +32,7 @@ class Count(int):
 NOTHING: Final = Count(0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moment:
     """A time for machines and the words for people."""
 
@@ -39,7 +40,7 @@ class Moment:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Look:
     """The reader's choices, written on `<html>` so that the first paint is already right."""
 
@@ -97,7 +98,7 @@ class Look:
         return quote(urlencode(self.choices()), safe="")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Toast:
     """What just happened; `undo` is the token that takes it back."""
 
@@ -105,7 +106,7 @@ class Toast:
     undo: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Banner:
     """Something is wrong and stays wrong until someone acts."""
 
@@ -115,7 +116,7 @@ class Banner:
     action: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     csrf_token: str
     here: str
@@ -133,7 +134,7 @@ class Frame:
     """When the page was made. The browser may keep it, and show it after entries were marked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """One option of a select, a radio group or a segmented control."""
 
@@ -144,13 +145,13 @@ class Choice:
     count: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HiddenField:
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedMark:
     """A feed's icon, or its letter on one of eight hues."""
 
@@ -159,7 +160,7 @@ class FeedMark:
     picture: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pages:
     """Where a paged list stands: "1 to 20 of 57"."""
 

@@ -1,29 +1,30 @@
 """How a framing is drawn: five reeds whose height is the score, and the scores with their quotes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from reedbed.domain.records import record
 
 _TALLEST: Final = 14.0
 _APART: Final = 4
 _SHORTEST: Final = 0.6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reed:
     x: int
     y: str
     height: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reeds:
     band: str
     word: str
     stems: tuple[Reed, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Score:
     name: str
     band: str
@@ -34,7 +35,7 @@ class Score:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Framing:
     reeds: Reeds
     number: str
@@ -45,7 +46,7 @@ class Framing:
     """Of the whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingBlock:
     """What stands below an article's title: the meter, a sentence about its making, or both."""
 
@@ -57,7 +58,7 @@ class FramingBlock:
     """What the button is called that has it read again; empty: there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingAnswer:
     """What `reading/framing.html` needs when it is the whole answer; given to it as `article`."""
 
@@ -65,7 +66,7 @@ class FramingAnswer:
     framing: FramingBlock
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Neutral:
     """What is told below a text in neutral words."""
 

@@ -1,28 +1,29 @@
 """Pages that look after what one follows: adding, feeds, folders, rules, searches, bookmarks, highlights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from markupsafe import Markup
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, Count, FeedMark, Moment, Pages
 from reedbed.web.views.operator import Plot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundEntry:
     title: str
     when: Moment | None
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherFeed:
     url: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownLogin:
     """Name and password of a feed, for the form that follows it."""
 
@@ -30,7 +31,7 @@ class ShownLogin:
     password: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundFeed:
     url: str
     name: str
@@ -43,7 +44,7 @@ class FoundFeed:
     """The view of the feed when it is followed already."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImportLine:
     """What became of a line of the file."""
 
@@ -56,7 +57,7 @@ class ImportLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImportProgress:
     """How an import ended, or how far it is."""
 
@@ -69,7 +70,7 @@ class ImportProgress:
     """Where to ask again while it runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sample:
     url: str
     name: str
@@ -78,7 +79,7 @@ class Sample:
     login: ShownLogin | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Offered:
     """Feeds to choose from, each with a button of its own."""
 
@@ -90,7 +91,7 @@ class Offered:
     """What was typed, where it holds a password that `url` must not show."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddPage:
     asked: str = ""
     error: str = ""
@@ -113,7 +114,7 @@ class AddPage:
     import_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedLine:
     id: int
     url: str
@@ -132,14 +133,14 @@ class FeedLine:
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedList:
     lines: tuple[FeedLine, ...]
     pages: Pages
     empty: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedForm:
     """Errors of the add and edit forms; the texts are the contract's own."""
 
@@ -150,7 +151,7 @@ class FeedForm:
     general_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedsPage:
     search: str
     statuses: tuple[Choice, ...]
@@ -167,14 +168,14 @@ class FeedsPage:
     add_errors: FeedForm = field(default_factory=FeedForm)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeepChoices:
     days: tuple[Choice, ...] = ()
     unread_days: tuple[Choice, ...] = ()
     entries: tuple[Choice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedFraming:
     """The switch of a feed, and how its wording was over time."""
 
@@ -187,7 +188,7 @@ class FeedFraming:
     plot: Plot | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedArticles:
     """What of its pages is the article, for those who may say so."""
 
@@ -200,7 +201,7 @@ class FeedArticles:
     drop_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedEdit:
     id: int
     title: str
@@ -231,7 +232,7 @@ class FeedEdit:
     errors: FeedForm = field(default_factory=FeedForm)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderLine:
     id: int
     name: str
@@ -244,7 +245,7 @@ class FolderLine:
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoldersPage:
     folders: tuple[FolderLine, ...]
     name: str = ""
@@ -253,7 +254,7 @@ class FoldersPage:
     """What could not be done to a folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleLine:
     id: int
     name: str
@@ -263,7 +264,7 @@ class RuleLine:
     hits: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DryRunHit:
     url: str
     title: str
@@ -272,20 +273,20 @@ class DryRunHit:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DryRun:
     summary: str
     hits: tuple[DryRunHit, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConditionLine:
     fields: tuple[Choice, ...]
     operators: tuple[Choice, ...]
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleForm:
     id: int | None = None
     name: str = ""
@@ -298,14 +299,14 @@ class RuleForm:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RulesPage:
     rules: tuple[RuleLine, ...]
     form: RuleForm
     dry_run: DryRun | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchLine:
     id: int
     url: str
@@ -315,7 +316,7 @@ class SearchLine:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TagLine:
     id: int
     url: str
@@ -324,7 +325,7 @@ class TagLine:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchesPage:
     searches: tuple[SearchLine, ...]
     tags: tuple[TagLine, ...] = ()
@@ -333,7 +334,7 @@ class SearchesPage:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BookmarkLine:
     id: int
     url: str
@@ -346,13 +347,13 @@ class BookmarkLine:
     """The entry itself is no longer there; only this snapshot is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BookmarksPage:
     bookmarks: tuple[BookmarkLine, ...]
     pages: Pages
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BookmarkPage:
     id: int
     title: str
@@ -363,7 +364,7 @@ class BookmarkPage:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HighlightLine:
     id: int
     quote: str
@@ -374,13 +375,13 @@ class HighlightLine:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HighlightsPage:
     highlights: tuple[HighlightLine, ...]
     pages: Pages
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LatestDigest:
     """The dashboard's summary: text, or why there is none yet."""
 

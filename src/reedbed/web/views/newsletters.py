@@ -1,11 +1,12 @@
 """Newsletters: their settings, the button of a confirmation, and what an article tells of its mail."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressLine:
     id: int
     name: str
@@ -13,7 +14,7 @@ class AddressLine:
     used: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SenderLine:
     id: int
     name: str
@@ -27,7 +28,7 @@ class SenderLine:
     leave_page: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailboxLine:
     id: int
     name: str
@@ -35,7 +36,7 @@ class MailboxLine:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Confirm:
     """A mail that waits for a click; `url` leads out of the page."""
 
@@ -46,7 +47,7 @@ class Confirm:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailboxForm:
     host: str = ""
     port: str = "993"
@@ -56,7 +57,7 @@ class MailboxForm:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewslettersSettings:
     domain: str
     """Empty: there are no addresses here."""
@@ -71,7 +72,7 @@ class NewslettersSettings:
     mailbox: MailboxForm = field(default_factory=MailboxForm)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MailFacts:
     """Above an article that came by mail."""
 

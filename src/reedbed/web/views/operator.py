@@ -1,11 +1,10 @@
 """The operator's overview. A plot arrives as drawn paths on a canvas of 100 by 40."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, Count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bar:
     x: str
     y: str
@@ -13,7 +12,7 @@ class Bar:
     bad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plot:
     title: str
     figure: str
@@ -29,7 +28,7 @@ class Plot:
     limit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TroubledFeed:
     id: int
     name: str
@@ -40,7 +39,7 @@ class TroubledFeed:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     name: str
     held_by: str
@@ -51,14 +50,14 @@ class Job:
     state_word: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     when: str
     what: str
     who: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sheet:
     """A plain table."""
 
@@ -75,20 +74,20 @@ class Sheet:
         return place >= len(self.columns) - self.numbers
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     name: str
     percent: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DatabasePage:
     whole: str
     used: str
     sheets: tuple[Sheet, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorPage:
     running: str
     spans: tuple[Choice, ...]

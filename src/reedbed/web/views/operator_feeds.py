@@ -1,13 +1,14 @@
 """The operator's pages about feeds: the list of all shared ones, and one with its settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, FeedMark, Pages
 from reedbed.web.views.operator import Plot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorFeedLine:
     id: int
     name: str
@@ -23,7 +24,7 @@ class OperatorFeedLine:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorFeedsPage:
     search: str
     statuses: tuple[Choice, ...]
@@ -32,7 +33,7 @@ class OperatorFeedsPage:
     empty: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorFeedForm:
     """What is set, or what was typed and refused; a password is never among it."""
 
@@ -52,7 +53,7 @@ class OperatorFeedForm:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorFeedPage:
     feed: OperatorFeedLine
     facts: tuple[tuple[str, str], ...]

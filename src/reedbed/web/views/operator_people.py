@@ -1,9 +1,9 @@
 """The operator's page about people."""
 
-from dataclasses import dataclass
+from reedbed.domain.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PersonLine:
     id: int
     email: str
@@ -16,14 +16,14 @@ class PersonLine:
     """The role a button gives them; empty where the caller may give none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InviteLine:
     id: int
     email: str
     ends: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MadeLink:
     """Shown this once."""
 
@@ -31,7 +31,7 @@ class MadeLink:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PeoplePage:
     people: tuple[PersonLine, ...]
     invites: tuple[InviteLine, ...]

@@ -1,13 +1,14 @@
 """What leaves the house: webhooks with their log, and services that links are sent to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice
 from reedbed.web.views.settings import Saved
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WebhookLine:
     id: int
     name: str
@@ -18,7 +19,7 @@ class WebhookLine:
     """good, warn or bad: how the state is to be shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WebhookCall:
     event: str
     when: str
@@ -27,7 +28,7 @@ class WebhookCall:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneWebhook:
     line: WebhookLine
     events: tuple[Choice, ...]
@@ -35,7 +36,7 @@ class OneWebhook:
     enabled: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WebhooksSettings:
     webhooks: tuple[WebhookLine, ...]
     events: tuple[Choice, ...]
@@ -49,7 +50,7 @@ class WebhooksSettings:
     """By the field of the form; then `name`, `url` and `events` are what was typed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShareTargetLine:
     id: int
     name: str
@@ -59,14 +60,14 @@ class ShareTargetLine:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SecretField:
     name: str
     label: str
     hidden: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShareSettings:
     targets: tuple[ShareTargetLine, ...]
     kinds: tuple[Choice, ...]
@@ -77,7 +78,7 @@ class ShareSettings:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SharePage:
     """One entry, and the ways it can go."""
 

@@ -1,12 +1,11 @@
 """Questions: the field to ask in with the history below it, and one answer with its sources."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.digests import Sentence, Source
 from reedbed.web.views.frame import Choice, Moment
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionLine:
     id: int
     url: str
@@ -17,7 +16,7 @@ class QuestionLine:
     """Of the answer, or that there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskPage:
     lines: tuple[QuestionLine, ...]
     about: tuple[Choice, ...]
@@ -28,7 +27,7 @@ class AskPage:
     """The model that reads the entries found; empty: nothing leaves this machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionPage:
     id: int
     question: str

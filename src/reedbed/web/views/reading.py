@@ -1,16 +1,15 @@
 """The reading page: the list and the article beside it."""
 
-from dataclasses import dataclass
-
 from markupsafe import Markup
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, Count, FeedMark, HiddenField, Moment
 from reedbed.web.views.framing import FramingBlock, Neutral, Reeds
 from reedbed.web.views.managing import FeedLine
 from reedbed.web.views.newsletters import Confirm, MailFacts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     id: int
     url: str
@@ -33,7 +32,7 @@ class Row:
     dim: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Day:
     key: str
     name: str
@@ -42,7 +41,7 @@ class Day:
     """The heading was already on the page before this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Empty:
     icon: str
     heading: str
@@ -53,13 +52,13 @@ class Empty:
     """The action does something; otherwise it leads somewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchBox:
     query: str
     can_save: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryList:
     title: str
     address: str
@@ -87,7 +86,7 @@ class EntryList:
     """The feed whose list this is, if it fails: why, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary:
     state: str
     """ready, pending or unavailable"""
@@ -102,7 +101,7 @@ class Summary:
     """How often a pending one looks again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alike:
     """Other outlets on the same event."""
 
@@ -111,13 +110,13 @@ class Alike:
     marks: tuple[FeedMark, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullText:
     shown: bool
     failed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enclosure:
     url: str
     kind: str
@@ -129,7 +128,7 @@ class Enclosure:
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Highlight:
     id: int
     quote: str
@@ -140,14 +139,14 @@ class Highlight:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Neighbour:
     url: str
     title: str
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Article:
     id: int
     title: str
@@ -186,7 +185,7 @@ class Article:
     next: Neighbour | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadingPage:
     title: str
     entries: EntryList | None = None
@@ -196,14 +195,14 @@ class ReadingPage:
     """Which pane a phone shows: nav, list or article."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     kind: str
     """same, added or removed"""
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Version:
     number: int
     when: Moment
@@ -211,7 +210,7 @@ class Version:
     current: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VersionsPage:
     entry_url: str
     title: str
@@ -222,7 +221,7 @@ class VersionsPage:
     paragraphs: tuple[tuple[Change, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SummaryAnswer:
     """What `reading/summary.html` needs when it is the whole answer; given to it as `article`."""
 
@@ -230,7 +229,7 @@ class SummaryAnswer:
     summary: Summary
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TagsAnswer:
     """What `reading/tags.html` needs when it is the whole answer; given to it as `article`."""
 
@@ -239,7 +238,7 @@ class TagsAnswer:
     known_tags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HighlightsAnswer:
     """What `reading/highlights.html` needs when it is the whole answer; given to it as `article`."""
 

@@ -1,15 +1,16 @@
 """The settings: one template and one class per section, all inside `SettingsPage`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Choice, Moment
 
 Section = TypeVar("Section", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Saved:
     """Shown in place of a new secret, once."""
 
@@ -17,7 +18,7 @@ class Saved:
     secret: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LookSettings:
     themes: tuple[Choice, ...]
     sizes: tuple[Choice, ...]
@@ -27,7 +28,7 @@ class LookSettings:
     languages: tuple[Choice, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadingSettings:
     orders: tuple[Choice, ...]
     time_zones: tuple[Choice, ...]
@@ -36,7 +37,7 @@ class ReadingSettings:
     group_stories: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AccountSettings:
     email: str
     verified: bool
@@ -48,7 +49,7 @@ class AccountSettings:
     saved: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     id: int
     name: str
@@ -57,14 +58,14 @@ class Device:
     this_one: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AppPassword:
     id: int
     name: str
     used: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetupCard:
     heading: str
     hint: str
@@ -76,7 +77,7 @@ class SetupCard:
     """For a file of settings, instead of fields to fill in."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DevicesSettings:
     devices: tuple[Device, ...]
     passwords: tuple[AppPassword, ...]
@@ -86,7 +87,7 @@ class DevicesSettings:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApiToken:
     id: int
     name: str
@@ -94,7 +95,7 @@ class ApiToken:
     used: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokensSettings:
     tokens: tuple[ApiToken, ...]
     scopes: tuple[Choice, ...]
@@ -103,14 +104,14 @@ class TokensSettings:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedFeed:
     id: int
     name: str
     used: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedAddress:
     """Shown once: only a hash of it is kept."""
 
@@ -119,7 +120,7 @@ class PublishedAddress:
     json_url: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedSettings:
     feeds: tuple[PublishedFeed, ...]
     views: tuple[Choice, ...]
@@ -127,7 +128,7 @@ class PublishedSettings:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToldDevice:
     id: int
     name: str
@@ -135,7 +136,7 @@ class ToldDevice:
     this_one: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotificationSettings:
     devices: tuple[ToldDevice, ...]
     feeds: tuple[Choice, ...]
@@ -147,12 +148,12 @@ class NotificationSettings:
         return any(device.this_one for device in self.devices)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoSettings:
     """A section that only shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SettingsPage(Generic[Section]):
     title: str
     sections: tuple[Choice, ...]
@@ -161,7 +162,7 @@ class SettingsPage(Generic[Section]):
     """Pages that are no settings but are looked for here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramingSettings:
     wordings: tuple[Choice, ...]
     loud: tuple[Choice, ...]

@@ -1,11 +1,10 @@
 """The sidebar: smart views, folders with their feeds, searches and tags."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.frame import NOTHING, Count, FeedMark
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SidebarLink:
     """A smart view, a search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
 
@@ -17,7 +16,7 @@ class SidebarLink:
     current: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SidebarFeed:
     id: int
     url: str
@@ -32,7 +31,7 @@ class SidebarFeed:
     """Whether the trouble stays until the reader does something."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SidebarFolder:
     id: int
     url: str
@@ -44,7 +43,7 @@ class SidebarFolder:
     feeds: tuple[SidebarFeed, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sidebar:
     smart: tuple[SidebarLink, ...]
     folders: tuple[SidebarFolder, ...] = ()

@@ -1,12 +1,11 @@
 """Stories: the list of them, and one told outlet by outlet."""
 
-from dataclasses import dataclass
-
+from reedbed.domain.records import record
 from reedbed.web.views.frame import Count, FeedMark, Moment
 from reedbed.web.views.framing import Framing
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoryRow:
     url: str
     title: str
@@ -19,7 +18,7 @@ class StoryRow:
     unread: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoriesPage:
     rows: tuple[StoryRow, ...]
     next_url: str = ""
@@ -27,7 +26,7 @@ class StoriesPage:
     any_unread: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutletView:
     entry_id: int
     url: str
@@ -45,7 +44,7 @@ class OutletView:
     framing: Framing | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoryPage:
     id: int
     title: str
