@@ -44,7 +44,7 @@ MANY = {  # one browser walks as many people would
 }
 WANTED = re.compile(
     r"status of (400|401|403|404|409|504)|ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED"
-    r"|ERR_INCOMPLETE_CHUNKED_ENCODING"
+    r"|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET"
     r"|^htmx:(afterRequest|sendError)|^Response Status Error Code 401"
 )
 # Colours, names, roles and structure; what a person must judge is not here.

@@ -106,7 +106,7 @@ def test_an_app_password_is_shown_once_and_a_reload_does_no_harm(walk: Walk, way
 def test_everything_can_be_taken_away(walk: Walk) -> None:
     page = walk("/settings/data", DESK)
     with page.expect_download() as taken:
-        page.get_by_role("link", name="Export OPML").click()
+        page.get_by_role("link", name="Export OPML", exact=True).click()
     assert "xmlUrl" in taken.value.path().read_text()
 
 
