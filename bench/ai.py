@@ -7,8 +7,9 @@ from pathlib import Path
 
 from bench.table import cpu_per_call, record
 from reedbed.ai.extractive import extract
-from reedbed.services.digests import JOB_KIND, ask_digest
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.digests import DIGEST_JOB as JOB_KIND
+from reedbed.services.digests import ask_digest
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.store.migrations import migrate
 from tests.crawling import crawl_on

@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from bench.table import record
-from reedbed.ingest.article import NotAnArticle, extract_article
+from reedbed.ingest.article.extract import NotAnArticle, extract_article
 
 DESCRIPTION = "full articles: token F1, images and links kept, CPU per page"
 

@@ -14,13 +14,13 @@ from sqlalchemy import text
 from bench.process_cpu import cost_of
 from bench.table import record
 from reedbed.roles.build import running
-from reedbed.services.sessions import open_session
+from reedbed.services.auth import open_session
 from reedbed.settings import Settings
 from reedbed.store import users
-from reedbed.store.mark_all import mark_all
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
+from reedbed.store.read_state.mark import mark_all
 from tests import pile, servers
 from tests.processes import reedbed
 
@@ -60,7 +60,7 @@ async def _prepare(url: str, name: str) -> str:
     await db.close()
     async with running(Settings.model_validate({"database_url": url}), may_migrate=False) as runtime:
         async with runtime.db.read() as tx:
-            user = await users.by_id(tx, 1)
+            user = await users.get(tx, 1)
         assert user is not None
         return (await open_session(runtime, user, user_agent="bench", ip=None)).token
 

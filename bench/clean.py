@@ -7,8 +7,8 @@ from collections.abc import Callable
 import nh3
 
 from bench.table import record
-from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import detect_language
+from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import digest_content
 
 DESCRIPTION = "cleaning an entry, and its digest and language, against bare nh3"

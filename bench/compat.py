@@ -20,22 +20,20 @@ from sqlalchemy import text
 
 from bench.reading import server_cpu
 from bench.table import print_table, record, take_recorded
-from reedbed.domain.accounts import Caller
-from reedbed.events.limiter import MemoryLimiter
-from reedbed.events.memory import MemoryBus
-from reedbed.events.pacer import MemoryPacer
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.users import Caller
+from reedbed.events.bus import MemoryBus
+from reedbed.events.limits import MemoryLimiter, MemoryPacer
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import create_app
 from reedbed.roles.build import system_clock
+from reedbed.services.auth import create_app_password, open_session
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import open_session
-from reedbed.services.tokens import create_app_password
 from reedbed.store import users
-from reedbed.store.database import Database, counting
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database, counting
+from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
 from tests import pile, servers
 
 DESCRIPTION = "Google Reader and Fever calls over 300,000 entries"
@@ -122,7 +120,7 @@ async def _measure(db: Database, fetcher: Fetcher) -> None:
 
 async def _speaker(runtime: Runtime, client: httpx.AsyncClient, server_cpu: Callable[[], float]) -> Speaker:
     async with runtime.db.read() as tx:
-        user = await users.by_id(tx, 1)
+        user = await users.get(tx, 1)
     assert user is not None
     made = await create_app_password(runtime, Caller(user), "Bench")
     answer = await client.post("/accounts/ClientLogin", data={"Email": user.email, "Passwd": made.secret})

@@ -15,15 +15,15 @@ from sqlalchemy import text
 
 from bench.load import feed_site
 from bench.table import record
-from reedbed.domain.due import DueFeed
-from reedbed.domain.limits import Allowance, Limits
+from reedbed.domain.refresh.state import DueFeed
+from reedbed.domain.users import Allowance, Limits
 from reedbed.roles.app import create_app
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import refresh_feed
-from reedbed.store import fetch_state
-from reedbed.store.database import Database
+from reedbed.services.refresh.check import refresh_feed
+from reedbed.services.refresh.write import OutcomeWriter
+from reedbed.store import refresh
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from reedbed.store.statements import Statement
 from tests import pile, servers
 from tests.clients import new_client, session_of
 from tests.crawling import Crawl, crawl_on
@@ -101,9 +101,7 @@ async def _round(crawl: Crawl) -> None:
 
         for _ in range(0, FEEDS, 50):
             async with runtime.db.write() as tx:
-                claimed = await fetch_state.claim_due(
-                    tx, runtime.name, runtime.now(), limit=50, lease=600_000
-                )
+                claimed = await refresh.claim_due(tx, runtime.name, runtime.now(), limit=50, lease=600_000)
             await asyncio.gather(*map(check, claimed))
 
 

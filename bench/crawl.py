@@ -93,7 +93,7 @@ def crawl_with_reedbed(url: str, rounds: Sequence[str] = ROUNDS) -> dict[str, fl
 
 async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, float]:
     from reedbed.store.migrations import migrate
-    from reedbed.worker.fetch import fetch_due_feeds
+    from reedbed.worker.refresh import fetch_due_feeds
     from tests.crawling import crawl_on
 
     with tempfile.TemporaryDirectory() as directory:

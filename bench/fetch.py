@@ -16,9 +16,9 @@ import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from bench.table import record
-from reedbed.domain.fetching import Failed, FetchRequest
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.refresh.outcomes import Failed, FetchRequest
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 
 DESCRIPTION = "CPU per fetch on loopback, unchanged and 20 KB, beside bare aiohttp"
 

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from bench.ai import article
 from bench.table import record
-from reedbed.ai.mock import MockModel
-from reedbed.domain.breaker import BreakerPolicy
-from reedbed.domain.limits import Allowance, Limits
+from reedbed.ai.model import MockModel
+from reedbed.domain.ai import BreakerPolicy
+from reedbed.domain.users import Allowance, Limits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AiPolicy
 from reedbed.store.migrations import migrate

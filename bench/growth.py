@@ -19,16 +19,18 @@ from pathlib import Path
 from bench.search_library import VOCABULARY, Cpu, server_process, some_words
 from bench.table import record
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.search_words import search_words
+from reedbed.domain.search import search_words
 from reedbed.domain.times import DAY
-from reedbed.services import crawl as book
+from reedbed.services.refresh import check as book
 from reedbed.services.search import search_entries
-from reedbed.store import counts, entry_lists, search, undo
-from reedbed.store.database import Database
-from reedbed.store.entry_writes import EntryRow, EntryText, insert_new
-from reedbed.store.mark_all import mark_all
+from reedbed.store import search
+from reedbed.store.engine.database import Database
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.entries.write import EntryRow, EntryText, insert_new
 from reedbed.store.migrations import migrate
-from reedbed.store.unread import Arrival, fan_out
+from reedbed.store.read_state import counts, undo
+from reedbed.store.read_state.mark import mark_all
+from reedbed.store.read_state.unread import Arrival, fan_out
 from tests import servers
 from tests.crawling import Crawl, crawl_on
 
@@ -171,7 +173,7 @@ class Library:
         async with self._db.write() as tx:
             step = await undo.find(tx, self._reader, f"bench {self._marked}", 1)
             assert step
-            assert await undo.take_back(tx, step)
+            assert await undo.apply_undo(tx, step)
 
     async def _search(self) -> None:
         assert (await search_entries(self._crawl.runtime, self._reader, VOCABULARY[200], order="newest")).rows

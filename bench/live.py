@@ -14,11 +14,11 @@ from pathlib import Path
 import aiohttp
 
 from bench.table import record
-from reedbed.domain.hints import Hint
-from reedbed.domain.limits import Limits
+from reedbed.domain.live import Hint
+from reedbed.domain.users import Limits
+from reedbed.services.auth import identify
 from reedbed.services.live import follow
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import identify
 from reedbed.store.migrations import migrate
 from tests.clients import session_of
 from tests.crawling import crawl_on

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from reedbed.roles.logs import set_up_logs
+from reedbed.roles.observability import set_up_logs
 
 
 def write_logs_away() -> None:

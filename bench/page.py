@@ -21,15 +21,15 @@ from sqlalchemy import text
 from bench.process_cpu import cost_of
 from bench.table import record
 from reedbed.domain.times import DAY
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.build import running, system_clock
-from reedbed.services.sessions import open_session
+from reedbed.services.auth import open_session
 from reedbed.settings import Settings
 from reedbed.store import users
-from reedbed.store.database import Database
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
 from tests import pile, servers
 from tests.processes import reedbed
 
@@ -69,7 +69,7 @@ async def _prepare(url: str) -> str:
     settings = Settings.model_validate({"database_url": url})
     async with running(settings, may_migrate=False) as runtime:
         async with runtime.db.read() as tx:
-            user = await users.by_id(tx, 1)
+            user = await users.get(tx, 1)
         assert user is not None
         return (await open_session(runtime, user, user_agent="bench", ip=None)).token
 

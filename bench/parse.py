@@ -23,9 +23,9 @@ from lxml import etree
 
 from bench.table import record
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
-from reedbed.ingest.clean import clean_html
 from reedbed.ingest.parse import parse_feed
-from reedbed.ingest.parse.jsonfeed_out import named_by
+from reedbed.ingest.parse.jsonfeed import named_by
+from reedbed.ingest.sanitize import clean_html
 
 DESCRIPTION = "parsing against bare lxml and feedparser, and how far the fields agree with feedparser's"
 

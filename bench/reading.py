@@ -18,14 +18,15 @@ from sqlalchemy import text
 
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.paging import Cursor
-from reedbed.store import counts, entry_lists, undo
-from reedbed.store.database import Database, counting
-from reedbed.store.mark_all import mark_all
+from reedbed.domain.pagination import Cursor
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database, counting
+from reedbed.store.engine.statements import Statement
+from reedbed.store.entries import lists as entry_lists
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_database
-from reedbed.store.scopes import feeds_of
-from reedbed.store.statements import Statement
+from reedbed.store.read_state import counts, undo
+from reedbed.store.read_state.mark import mark_all
+from reedbed.store.visibility import feeds_of
 from tests import pile, servers
 
 DESCRIPTION = "pages, counts and mark-all over 300,000 entries (SQLite) and 200 users (PostgreSQL)"
@@ -132,7 +133,7 @@ async def _record_mark_all(db: Database, user: int, name: str, server_cpu: Calla
                 else:
                     step = await undo.find(tx, user, f"{name} {turn}", turn)
                     assert step
-                    assert await undo.take_back(tx, step)
+                    assert await undo.apply_undo(tx, step)
             spent[half] += time.process_time() - started + server_cpu() - at_server
     for half, seconds in spent.items():
         label = name.replace("mark all and undo", half)

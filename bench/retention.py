@@ -28,12 +28,14 @@ from bench.search_library import some_words
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.retention import Keeping, Limits
-from reedbed.domain.search_words import search_words
+from reedbed.domain.search import search_words
 from reedbed.services.retention import clean_up
-from reedbed.store import entry_lists, reading, search
-from reedbed.store.database import Database, Tx
+from reedbed.store import search
+from reedbed.store.engine.database import Database, Tx
+from reedbed.store.engine.statements import Statement
+from reedbed.store.entries import lists as entry_lists
 from reedbed.store.migrations import migrate
-from reedbed.store.statements import Statement
+from reedbed.store.read_state import rows as reading
 from tests import pile, servers
 from tests.crawling import Crawl, crawl_on
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from math import ceil, exp
 
 from bench.table import record
-from reedbed.domain.fetching import CacheHints
-from reedbed.domain.schedule import Habits, next_check_after_failure, next_check_after_success
+from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.schedule import Habits, next_check_after_failure, next_check_after_success
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 
 DESCRIPTION = "10 M feeds and 1 M people on paper: machines, database, and what breaks first"

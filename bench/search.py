@@ -26,17 +26,16 @@ from bench.search_library import (
 )
 from bench.table import record
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.search import parse_search
-from reedbed.domain.searches import SavedSearch
+from reedbed.domain.search import SavedSearch, parse_search
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import SearchOrder, search_entries
-from reedbed.services.searches import unread_matches
-from reedbed.store import entries, search
-from reedbed.store.database import Database
+from reedbed.services.search import SearchOrder, search_entries, unread_matches
+from reedbed.store import search
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
+from reedbed.store.entries import read as entries
 from reedbed.store.migrations import migrate
 from reedbed.store.search import Narrow
-from reedbed.store.statements import Statement
 from tests import servers
 from tests.crawling import crawl_on
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import asyncpg
 from sqlalchemy import insert, text
 
-from reedbed.domain.search_words import search_words
+from reedbed.domain.search import search_words
 from reedbed.store import search
-from reedbed.store.database import Database, Tx
-from reedbed.store.entry_writes import EntryRow, EntryText, insert_new
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Database, Tx
+from reedbed.store.engine.statements import Statement
+from reedbed.store.entries.write import EntryRow, EntryText, insert_new
 from reedbed.store.tables import entries, entry_bodies
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "300000"))

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from tests.servers import free_port
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:letters"

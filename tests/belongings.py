@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, LargeBinary,
 
 from reedbed.domain.framing import SCORES
 from reedbed.domain.times import DAY, Instant
-from reedbed.store.database import Tx
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement
 from reedbed.store.tables import metadata
 
 MARK = "alices-private-words"

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 
 from reedbed.roles.app import Application
+from reedbed.services.auth import open_session
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import open_session
 from reedbed.store import users
 
 BASE_URL = "http://127.0.0.1:8080"
@@ -28,7 +28,7 @@ def new_client(app: Application, **options: Any) -> Client:
 
 async def session_of(runtime: Runtime, email: str, role: str) -> tuple[int, str]:
     async with runtime.db.write() as tx:
-        found = await users.by_email(tx, email)
+        found = await users.get_by_email(tx, email)
         user = (
             found[0]
             if found

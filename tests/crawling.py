@@ -8,25 +8,25 @@ from typing import Any
 
 from sqlalchemy import text
 
-from reedbed.domain.checks import FetchState
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
+from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.times import SECOND, Instant, Millis
-from reedbed.events.limiter import MemoryLimiter
-from reedbed.events.memory import MemoryBus
-from reedbed.events.pacer import MemoryPacer
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.events.bus import MemoryBus
+from reedbed.events.limits import MemoryLimiter, MemoryPacer
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from reedbed.roles.build import system_clock
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import RefreshReport, refresh_feed
-from reedbed.services.runtime import FetchPolicy, Runtime
-from reedbed.services.steadiness import Steadiness
-from reedbed.store import feeds, fetch_state, unread, users
-from reedbed.store.database import Row, Tx
-from reedbed.store.fetch_state_rows import STATE_NAMES
-from reedbed.store.fetch_state_rows import fetch_state as state_of
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
+from reedbed.services.refresh.check import RefreshReport, refresh_feed
+from reedbed.services.refresh.write import OutcomeWriter
+from reedbed.services.runtime import FetchPolicy, Runtime, Steadiness
+from reedbed.store import refresh, users
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement
+from reedbed.store.feeds import feeds
+from reedbed.store.read_state import unread
+from reedbed.store.refresh import STATE_NAMES
+from reedbed.store.refresh import fetch_state as state_of
 
 
 class HearingBus(MemoryBus):
@@ -68,7 +68,7 @@ class Crawl:
                 user=user_id,
                 feed=feed_id,
             )
-            await unread.open_for(tx, user_id, feed_id)
+            await unread.init_unread(tx, user_id, feed_id)
         return feed_id
 
     async def person(self) -> int:
@@ -84,7 +84,7 @@ class Crawl:
         self.clock.ahead += at_least
         runtime = self.runtime
         async with runtime.db.write() as tx:
-            claimed = await fetch_state.claim_due(
+            claimed = await refresh.claim_due(
                 tx, runtime.name, runtime.now(), limit=500, lease=runtime.fetching.lease
             )
         async with OutcomeWriter(runtime) as writer:
@@ -93,7 +93,7 @@ class Crawl:
     async def check_anyway(self, feed_id: int) -> RefreshReport:
         """Check this feed, due or not."""
         async with self.runtime.db.write() as tx:
-            await fetch_state.ask(tx, [feed_id], self.runtime.now())
+            await refresh.request_check(tx, [feed_id], self.runtime.now())
         (report,) = await self.check()
         return report
 

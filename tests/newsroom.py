@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from reedbed.domain.breaker import BreakerPolicy
+from reedbed.domain.ai import BreakerPolicy
 from reedbed.services import jobs
 from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_task
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.job_kinds import HANDLERS
-from reedbed.services.operator_feeds import add_feed, enable_feed, sync_feed
+from reedbed.services.feeds import FeedSettings, add_feed, enable_feed, sync_feed
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import AiPolicy, Runtime
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

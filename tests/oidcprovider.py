@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from jwt.algorithms import RSAAlgorithm
 
-from reedbed.domain.identities import Provider, SigningKey
+from reedbed.domain.sign_in import Provider, SigningKey
 from tests.serving import close
 
 CLIENT = "reedbed"

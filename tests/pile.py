@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 
-from reedbed.store.database import Database, Tx
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Database, Tx
+from reedbed.store.engine.statements import Statement
 
 CHUNK = 100_000
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.services import jobs
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import Runtime
 from tests.servers import free_port
 

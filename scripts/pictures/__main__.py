@@ -13,8 +13,8 @@ from typing import Literal
 import httpx
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from reedbed.http.cookies import SESSION_COOKIE
-from reedbed.web.moments import ZONE_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
+from reedbed.web.formats import ZONE_COOKIE
 from scripts.pictures.library import OUTLETS, PIECES, write_library
 from tests import servers
 from tests.feedsite import FeedSite

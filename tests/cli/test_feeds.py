@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from reedbed.cli.admin import admin
+from reedbed.cli.main import admin
 from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reedbed.cli.health import health
-from reedbed.cli.root import root
-from reedbed.store import processes
+from reedbed.cli.instance import health
+from reedbed.cli.main import root
+from reedbed.store import jobs
+from reedbed.store.engine.connect import open_database
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_database
 from tests.servers import run_apart
 
 
@@ -57,5 +57,5 @@ def test_a_shell_is_told_the_commands_of_an_operator() -> None:
 async def _a_worker_lives(data_dir: Path) -> None:
     db = await open_database(f"sqlite:///{data_dir / 'reedbed.db'}")
     async with db.write() as tx:
-        await processes.beat(tx, "w", role="worker", version="1", started_at=1)
+        await jobs.beat_process(tx, "w", role="worker", version="1", started_at=1)
     await db.close()

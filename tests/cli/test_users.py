@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reedbed.cli.admin import admin
+from reedbed.cli.main import admin
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 
 

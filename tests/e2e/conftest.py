@@ -23,7 +23,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
 from tests import servers
 from tests.e2e.library import FEEDS, write_library
 from tests.feedsite import FeedSite

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-from reedbed.ingest.clean import clean_html
-from reedbed.ingest.parse.text import text_of_html
+from reedbed.ingest.parse.markup import text_of_html
+from reedbed.ingest.sanitize import clean_html
 from tests.e2e.conftest import PATIENCE
 from tests.feedsite import FeedSite
 from tests.processes import OWNER, Reedbed, signed_in, wait_for

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from reedbed.worker import chores
+from reedbed.worker import scheduler
 from tests.e2e.conftest import DESK, PHONE, WAYS, Visit, keep_picture, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
@@ -41,7 +41,7 @@ def told(fresh_server: Reedbed, threaded_site: FeedSite) -> Iterator[str]:
             items = client.get("/api/v1/stories").json()["items"]
             return bool(items) and items[0]["feeds"] == len(OUTLETS)
 
-        wait_for("the story", is_whole, seconds=3 * chores.STORY_SECONDS + 20)
+        wait_for("the story", is_whole, seconds=3 * scheduler.STORY_SECONDS + 20)
         yield client.headers["Authorization"].removeprefix("Bearer ")
 
 

@@ -5,11 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.domain.hints import Hint
-from reedbed.events.bus import QUEUE, Bus
-from reedbed.events.memory import MemoryBus
-from reedbed.events.redis import RedisBus, connect
-from reedbed.events.redis_reach import Reach
+from reedbed.domain.live import Hint
+from reedbed.events.bus import QUEUE, Bus, MemoryBus
+from reedbed.events.redis import Reach, RedisBus, connect
 
 PATIENCE = 30.0
 

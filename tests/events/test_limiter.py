@@ -6,13 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from reedbed.domain.limits import Allowance
-from reedbed.events.limiter import Limiter, MemoryLimiter
-from reedbed.events.pacer import MemoryPacer, Pacer
-from reedbed.events.redis import connect
-from reedbed.events.redis_limiter import RedisLimiter
-from reedbed.events.redis_pacer import RedisPacer
-from reedbed.events.redis_reach import Reach
+from reedbed.domain.users import Allowance
+from reedbed.events.limits import Limiter, MemoryLimiter, MemoryPacer, Pacer
+from reedbed.events.redis import Reach, RedisLimiter, RedisPacer, connect
 
 
 @pytest.fixture(params=["memory", "redis"])

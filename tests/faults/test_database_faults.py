@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.postgresql import PostgresqlDatabase, open_postgresql
-from reedbed.store.postgresql_pulse import LONGEST_WAIT_SECONDS, Pulse
-from reedbed.store.statements import Statement
+from reedbed.store.engine.postgresql import LONGEST_WAIT_SECONDS, PostgresqlDatabase, Pulse, open_postgresql
+from reedbed.store.engine.statements import Statement
 from tests.effort import EFFORT
 from tests.processes import wait_for
 from tests.servers import run_apart

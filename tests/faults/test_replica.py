@@ -10,13 +10,13 @@ import asyncpg
 import pytest
 
 from reedbed.domain.errors import Unavailable
-from reedbed.http.replica import LISTS
-from reedbed.services.recent_changes import WINDOW_SECONDS, RecentChanges
-from reedbed.store import app_settings
-from reedbed.store.database import Database
+from reedbed.http.auth import LISTS
+from reedbed.services.runtime import WINDOW_SECONDS, RecentChanges
+from reedbed.store import instance
+from reedbed.store.engine.connect import open_with_replica
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.replica import let_reads_lag
 from reedbed.store.migrations import migrate
-from reedbed.store.opening import open_with_replica
-from reedbed.store.replica import let_reads_lag
 from tests import servers
 from tests.conftest import enter
 
@@ -134,14 +134,14 @@ def test_lists_may_lag_and_nothing_else(path: str, may_lag: bool) -> None:
 
 async def _put(db: Database, value: str) -> None:
     async with db.write() as tx:
-        await app_settings.put(tx, "word", value, 1)
+        await instance.set_setting(tx, "word", value, 1)
 
 
 async def _get(db: Database, *, lag: bool) -> str | None:
     async def read() -> str | None:
         let_reads_lag(allowed=lag)
         async with db.read() as tx:
-            return await app_settings.get(tx, "word")
+            return await instance.get_setting(tx, "word")
 
     return await asyncio.create_task(read())
 

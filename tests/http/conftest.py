@@ -20,12 +20,11 @@ from typing import Any
 
 import pytest
 
-from reedbed.api.compat.answers import Stamps
-from reedbed.domain.limits import Allowance, Limits
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.api.reader_apps.common import Stamps
+from reedbed.domain.users import Allowance, Limits
+from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application, create_app
-from reedbed.services.caller_cache import CallerCache
-from reedbed.services.runtime import Runtime
+from reedbed.services.runtime import CallerCache, Runtime
 from tests.clients import Client, SignIn, new_client, session_of
 from tests.crawling import Crawl, crawl_on
 from tests.services.writing import Desk, new_desk

@@ -5,9 +5,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from reedbed.domain.limits import Allowance, Limits
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.users import Allowance, Limits
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import Application
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reedbed.services.arrival import ARTICLES_JOB
-from reedbed.services.full_articles import fetch_articles
+from reedbed.services.articles import fetch_articles
 from reedbed.services.jobs import claim
+from reedbed.services.rules.match import ARTICLES_JOB
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -9,12 +9,11 @@ from ipaddress import ip_network
 import pytest
 
 from reedbed.domain.errors import TooMany
-from reedbed.domain.limits import Limits
+from reedbed.domain.users import Limits
 from reedbed.roles.app import create_app
-from reedbed.services.accounts import create_owner
-from reedbed.services.limits import spend_login
 from reedbed.services.runtime import DoorPolicy, Runtime
-from reedbed.services.secrets import known_device, remember_device
+from reedbed.services.security import known_device, remember_device, spend_login
+from reedbed.services.users import create_owner
 from tests.clients import Client, new_client
 from tests.crawling import Crawl, crawl_on
 

@@ -15,11 +15,10 @@ from fastapi import FastAPI
 from lxml import etree
 
 from reedbed.domain.feeds import ParsedFeed
-from reedbed.domain.limits import Allowance, Limits
+from reedbed.domain.users import Allowance, Limits
 from reedbed.ingest.parse import parse_feed
 from reedbed.roles.app import create_app
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.operator_feeds import add_feed, change_feed, disable_feed
+from reedbed.services.feeds import FeedSettings, add_feed, change_feed, disable_feed
 from reedbed.services.runtime import FramingPolicy
 from tests.clients import Client, new_client
 from tests.crawling import Crawl

@@ -5,15 +5,14 @@ from dataclasses import replace
 import feedparser
 import pytest
 
-from reedbed.ai.mock import MockModel
-from reedbed.domain.breaker import Breaker
-from reedbed.domain.budget import Budget, Usage
+from reedbed.ai.model import MockModel
+from reedbed.domain.ai import Breaker, Budget, Usage
 from reedbed.roles.app import Application
-from reedbed.services.digests import JOB_KIND
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.digests import DIGEST_JOB as JOB_KIND
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
-from reedbed.store import ai_state, summaries
+from reedbed.store import ai, summaries
 from tests.clients import Client, SignIn
 from tests.services.writing import STORY, Desk
 
@@ -214,7 +213,7 @@ async def test_the_operator_sees_why_texts_were_given_up(by_cookie: SignIn, desk
     assert "REEDBED_AI_BASE_URL" in page, "without a model it says how to have one"
     async with desk.runtime.db.write() as tx:
         for number, why in enumerate(("It <b>broke</b>.", "It <b>broke</b>.", "")):
-            await summaries.note_failure(tx, f"key-{number}", str(number) * 64, why, desk.runtime.now())
+            await summaries.record_failure(tx, f"key-{number}", str(number) * 64, why, desk.runtime.now())
     listed = (await operator.get("/api/v1/admin/ai/failures")).json()["items"]
     assert [one["last_error"] for one in listed] == ["", "It <b>broke</b>.", "It <b>broke</b>."]
     shown = (await operator.get("/admin/ai")).text
@@ -227,7 +226,7 @@ async def test_the_operator_sees_why_texts_were_given_up(by_cookie: SignIn, desk
 async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Desk) -> None:
     operator = await by_cookie("owner@example.org", role="owner")
     async with desk.runtime.db.write() as tx:
-        await ai_state.use(tx, Usage(3, 900, 100, 250_000), None, desk.runtime.now())
+        await ai.add_usage(tx, Usage(3, 900, 100, 250_000), None, desk.runtime.now())
     shown = (await operator.get("/admin/ai")).text
     assert "Built-in extract" in shown and 'class="p-bar"' in shown and "0.25" in shown and "Working" in shown
     assert (await operator.post("/admin/ai/pause", headers=FORM)).status_code == 303
@@ -242,8 +241,8 @@ async def _left_alone(app: Application, desk: Desk) -> None:
     runtime = replace(desk.runtime, ai=AiPolicy(model=MockModel()))
     app.state.runtime = runtime
     async with runtime.db.write() as tx:
-        await ai_state.lock(tx, ["mock"])
-        await ai_state.write(tx, "mock", Breaker("OPEN", failures=5, last_failure_at=runtime.now()))
+        await ai.lock_breakers(tx, ["mock"])
+        await ai.save_breaker(tx, "mock", Breaker("OPEN", failures=5, last_failure_at=runtime.now()))
 
 
 async def work(runtime: Runtime) -> None:

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from reedbed.domain.limits import Allowance, Limits
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.users import Allowance, Limits
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import create_app
 from tests.clients import Client, new_client, session_of
 from tests.crawling import Crawl, crawl_on
@@ -116,7 +116,7 @@ async def test_what_a_feed_names_is_not_fetched_from_inside(
     made = await reader.post("/api/v1/subscriptions", json={"url": f"{outside.url}/evil.feed"})
     assert made.status_code == 201, made.text
     await crawl.check()
-    from reedbed.services.icons import fetch_missing_icons
+    from reedbed.services.images import fetch_missing_icons
 
     await fetch_missing_icons(crawl.runtime, most=10)
     entries = (await reader.get("/api/v1/entries")).json()["items"]

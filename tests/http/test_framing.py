@@ -8,10 +8,9 @@ import pytest
 
 from reedbed.domain.times import DAY
 from reedbed.roles.app import create_app
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.operator_feeds import add_feed
-from reedbed.store import feed_merge
-from reedbed.store import framing as store
+from reedbed.services.feeds import FeedSettings, add_feed
+from reedbed.store.feeds import merge as feed_merge
+from reedbed.store.framing import settings as store
 from tests.clients import Client, new_client, session_of
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -11,8 +11,7 @@ from starlette.types import Message
 from structlog.testing import capture_logs
 
 from reedbed.domain.errors import Unavailable
-from reedbed.http.client_ip import client_ip, rightmost_untrusted
-from reedbed.http.csrf import form_token
+from reedbed.http.auth import client_ip, form_token, rightmost_untrusted
 from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import DoorPolicy, Runtime
 from tests.clients import BASE_URL, Client, SignIn, new_client

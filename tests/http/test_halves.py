@@ -6,7 +6,7 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from reedbed.http.handlers import PROGRAM_PATHS
+from reedbed.http.errors import PROGRAM_PATHS
 from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import Runtime
 from tests.clients import Client

@@ -1,6 +1,6 @@
 """What operators, and only they, see when something is wrong."""
 
-from reedbed.services.health import check
+from reedbed.services.instance import check
 
 
 async def test_operators_see_a_banner_and_the_list_and_readers_do_not(runtime, by_cookie, client):

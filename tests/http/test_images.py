@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reedbed.domain.images import signed_path
-from reedbed.ingest.image_cache import ImageCache
+from reedbed.ingest.images import ImageCache
 from reedbed.roles.app import Application
 from reedbed.services.runtime import ImagePolicy, Runtime
 from tests.clients import Client, SignIn

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from reedbed.domain.errors import Unavailable
-from reedbed.services import jobs, library_jobs
-from reedbed.services.job_kinds import HANDLERS
-from reedbed.services.sweeping import sweep_jobs
+from reedbed.services import jobs
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.maintenance import sweep_jobs
+from reedbed.services.transfer import jobs as library_jobs
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

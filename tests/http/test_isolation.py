@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application
+from reedbed.services.auth import open_session
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import open_session
 from reedbed.store import users
 from tests.belongings import EMAIL, MARK, everything, give_everything
 from tests.clients import Client, SignIn, new_client
@@ -115,7 +115,7 @@ class Alice:
 async def alice(runtime: Runtime, app: Application, crawl: Crawl) -> Any:
     async with runtime.db.write() as tx:
         ids = await give_everything(tx, runtime.now())
-        user = await users.by_id(tx, ids["users"])
+        user = await users.get(tx, ids["users"])
     assert user is not None
     session = await open_session(runtime, user)
     headers = {"Authorization": f"Bearer {session.token}"}

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.cited import Scope, Sentence, Source
-from reedbed.domain.digests import Digest, DigestText, Paragraph
-from reedbed.domain.letters import Letter, Sent
+from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
+from reedbed.domain.email import Letter, Sent
 from reedbed.domain.times import HOUR
-from reedbed.ingest.mail_out import Mailer, MailServer
+from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.app import create_app
-from reedbed.services.digest_letters import send_digest, unsubscribe_link
-from reedbed.services.digest_schedules import set_schedule
-from reedbed.services.registration import invite
+from reedbed.services.digests import send_digest, set_schedule, unsubscribe_link
 from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.users import invite
 from reedbed.store import digests, users
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
@@ -53,7 +51,7 @@ async def digest_for(crawl: Crawl, runtime: Runtime) -> tuple[Any, Digest]:
         (Source(7, "The heron's way", "Birds", 1),),
     )
     async with runtime.db.write() as tx:
-        user = await users.by_id(tx, user_id)
+        user = await users.get(tx, user_id)
         assert user is not None
     await set_schedule(runtime, user, minute=420, zone="UTC", scope=Scope(), mail=True)
     async with runtime.db.write() as tx:

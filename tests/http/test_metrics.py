@@ -3,10 +3,9 @@
 import re
 from dataclasses import replace
 
-from reedbed.http.metering import Metering
+from reedbed.http.middleware import Metering
 from reedbed.roles.app import create_app
-from reedbed.services.meters import Meters
-from reedbed.services.runtime import DoorPolicy
+from reedbed.services.runtime import DoorPolicy, Meters
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
-from reedbed.http.packing import Packing, pack
+from reedbed.http.middleware import Packing, pack
 from tests.clients import Client, SignIn
 from tests.http.web.forms import tokens
 

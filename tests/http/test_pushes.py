@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.domain.pushes import PushAddress
+from reedbed.domain.push import PushAddress
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.ingest.push_out import seal
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.ingest.webpush import seal
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from tests.clients import Client
 from tests.crawling import Crawl

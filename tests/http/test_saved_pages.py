@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from reedbed.domain.times import HOUR
+from reedbed.services.articles import SAVED_JOB, read_saved_page
 from reedbed.services.jobs import claim, run
-from reedbed.services.saved_pages import SAVED_JOB, read_saved_page
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

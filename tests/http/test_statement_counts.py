@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.domain.budget import Usage
+from reedbed.domain.ai import Usage
 from reedbed.domain.framing import SCORES, Analysis, Score
 from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.services.runtime import Runtime
-from reedbed.services.story_grouping import StoryGrouper
-from reedbed.store import analyses, summaries, unread
-from reedbed.store.analyses import Made
-from reedbed.store.database import counting
-from reedbed.store.unread import Arrival
+from reedbed.services.stories import StoryGrouper
+from reedbed.store import summaries
+from reedbed.store.engine.database import counting
+from reedbed.store.framing import analyses
+from reedbed.store.framing.analyses import Made
+from reedbed.store.read_state import unread
+from reedbed.store.read_state.unread import Arrival
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl, run
 

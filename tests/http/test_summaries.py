@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.ai.mock import MockModel
-from reedbed.domain.breaker import Breaker
-from reedbed.domain.budget import Budget
+from reedbed.ai.model import MockModel
+from reedbed.domain.ai import Breaker, Budget
 from reedbed.roles.app import Application
 from reedbed.services.runtime import AiPolicy
-from reedbed.services.search_upkeep import mend_search
-from reedbed.store import ai_state
+from reedbed.services.search import mend_search
+from reedbed.store import ai
 from tests.clients import Client, SignIn
 from tests.services.writing import STORY, Desk
 
@@ -120,9 +119,9 @@ async def test_one_that_waits_for_a_model_nobody_asks_says_why(
     app.state.runtime = runtime
     since = breaker.last_failure_at and runtime.now()
     async with runtime.db.write() as tx:
-        await ai_state.lock(tx, ["mock"])
-        await ai_state.write(tx, "mock", replace(breaker, last_failure_at=since))
-        await ai_state.set_paused(tx, runtime.now(), paused=cause == "paused")
+        await ai.lock_breakers(tx, ["mock"])
+        await ai.save_breaker(tx, "mock", replace(breaker, last_failure_at=since))
+        await ai.set_paused(tx, runtime.now(), paused=cause == "paused")
     shown = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert 'data-state="pending"' in shown and 'hx-trigger="every 1s' in shown, "the extract is being written"
     desk.crawl.runtime = runtime

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Match
 
-from reedbed.http.switchboard import Switchboard
+from reedbed.http.routing import Switchboard
 from reedbed.roles.app import Application
 from tests.clients import new_client
 

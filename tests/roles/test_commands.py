@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reedbed.cli.root import root
+from reedbed.cli.main import root
 from tests.processes import run_once
 
 OPML = """<opml><body>

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import yaml
 
-from reedbed.services.meters import Meters
+from reedbed.services.runtime import Meters
 from reedbed.settings import Settings
 from tests import servers
 from tests.conftest import give_up

@@ -16,9 +16,9 @@ from ipaddress import ip_network
 import pytest
 import uvloop
 
-from reedbed.events.memory import MemoryBus
-from reedbed.roles import http_server
-from reedbed.roles.http_server import ConnectionLimits, serve_http
+from reedbed.events.bus import MemoryBus
+from reedbed.roles import server
+from reedbed.roles.server import ConnectionLimits, serve_http
 from tests.effort import EFFORT
 from tests.serving import listener
 
@@ -67,13 +67,13 @@ async def _speak_after_the_stop() -> bytes:
 def test_who_comes_after_the_last_look_is_refused_and_not_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as late, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         late.setblocking(False)
-        look = http_server._at_the_door
+        look = server._at_the_door
 
         def look_and_be_late(listener: socket.socket) -> Iterator[socket.socket]:
             yield from look(listener)
             late.connect_ex(listener.getsockname())
 
-        monkeypatch.setattr(http_server, "_at_the_door", look_and_be_late)
+        monkeypatch.setattr(server, "_at_the_door", look_and_be_late)
         runner.run(_only_stop())
         select.select([], [late], [], 60)
         assert late.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
@@ -138,7 +138,7 @@ def test_a_request_that_does_not_arrive_in_time_is_answered_with_408(
 
 def test_a_slow_body_may_go_on_as_long_as_it_brings_something(monkeypatch: pytest.MonkeyPatch) -> None:
     _hurry(monkeypatch)
-    monkeypatch.setattr(http_server, "MIN_BODY_BYTES", 1)
+    monkeypatch.setattr(server, "MIN_BODY_BYTES", 1)
 
     async def send_slowly() -> bytes:
         async with _stopping(reading) as (place, stop):
@@ -203,7 +203,7 @@ def test_an_address_with_one_place_uses_it_again_and_again() -> None:
 
 def test_a_stop_does_not_wait_for_a_client_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     _hurry(monkeypatch)
-    monkeypatch.setattr(http_server, "LINGER_SECONDS", 1_000)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 1_000)
 
     async def stop_after_refusal() -> float:
         loop = asyncio.get_running_loop()
@@ -281,8 +281,8 @@ async def _until_asked(count: int) -> None:
 
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_SECONDS", "BODY_SECONDS", "KEEP_ALIVE_SECONDS"):
-        monkeypatch.setattr(http_server, name, 0.5)
-    monkeypatch.setattr(http_server, "SWEEP_SECONDS", 0.1)
+        monkeypatch.setattr(server, name, 0.5)
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.1)
 
 
 def _answer_to(said: bytes, app=None, *, count: int = 1) -> bytes:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reedbed.store.entry_writes import VERSIONS_KEPT
+from reedbed.store.entries.write import VERSIONS_KEPT
 from tests.crawling import Crawl, crawl_on
 from tests.effort import EFFORT
 from tests.feedsite import FeedSite

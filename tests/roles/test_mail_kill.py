@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from reedbed.domain.mail_policy import MailPolicy
-from reedbed.services.newsletter_addresses import add_address, written
+from reedbed.domain.newsletters import MailPolicy
+from reedbed.services.newsletters.senders import add_address, written
 from tests.crawling import crawl_on
 from tests.effort import EFFORT
 from tests.newsletters import samples

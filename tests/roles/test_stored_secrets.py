@@ -21,17 +21,18 @@ from sqlalchemy.pool import NullPool
 from structlog.testing import capture_logs
 
 from reedbed.domain.errors import CannotStart
-from reedbed.domain.texts import ENTER_AGAIN
+from reedbed.domain.text import ENTER_AGAIN
 from reedbed.roles.build import running
-from reedbed.services.mailboxes import check_due_mailboxes
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import refresh_feed
+from reedbed.services.newsletters.channels import check_due_mailboxes
+from reedbed.services.refresh.check import refresh_feed
+from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.services.stored_secrets import IN_CLEAR, UNREADABLE, encrypt_stored
+from reedbed.services.security import IN_CLEAR, UNREADABLE, encrypt_stored
 from reedbed.settings import Settings
-from reedbed.store import fetch_state, mailboxes, operator_feeds, share_targets, webhooks, websub
+from reedbed.store import newsletters, refresh, sharing, webhooks, websub
+from reedbed.store.engine.encryption import PREFIX, make_key_file
+from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.migrations import VERSIONS
-from reedbed.store.vault import PREFIX, make_key_file
 from tests.crawling import run
 from tests.feedsite import FeedSite
 from tests.processes import COMMAND, environment, reedbed, run_once
@@ -113,9 +114,9 @@ async def stored(runtime: Runtime) -> list[str]:
 
 async def check_feed(runtime: Runtime) -> str:
     async with runtime.db.write() as tx:
-        await fetch_state.ask(tx, [1], runtime.now())
-        (due,) = await fetch_state.claim_due(tx, "me", runtime.now(), limit=5, lease=60_000)
-        await fetch_state.release(tx, "me", [1])
+        await refresh.request_check(tx, [1], runtime.now())
+        (due,) = await refresh.claim_due(tx, "me", runtime.now(), limit=5, lease=60_000)
+        await refresh.release(tx, "me", [1])
     async with OutcomeWriter(runtime) as writer:
         report = await refresh_feed(runtime, due, writer)
     return report.error or report.status
@@ -135,10 +136,10 @@ async def test_passwords_of_0_1_are_encrypted_at_the_start_and_still_work(
 
         assert await check_feed(runtime) == "success"
         async with runtime.db.read() as tx:
-            assert (await mailboxes.of_user(tx, 1))[0].password == "grey-heron-3"
-            assert (await share_targets.of_user(tx, 1))[0].secrets == {"token": "grey-heron-4"}
-            assert (await webhooks.of_user(tx, 1))[0].secret == WEBHOOK_SECRET
-            hub = await websub.by_token(tx, "tok")
+            assert (await newsletters.list_mailboxes(tx, 1))[0].password == "grey-heron-3"
+            assert (await sharing.of_user(tx, 1))[0].secrets == {"token": "grey-heron-4"}
+            assert (await webhooks.list_for_user(tx, 1))[0].secret == WEBHOOK_SECRET
+            hub = await websub.get_by_token(tx, "tok")
             assert hub is not None and hub.secret == "grey-heron-5"
             proxied = await operator_feeds.by_id(tx, 2, runtime.now())
             assert proxied is not None and proxied.fetching.proxy == "http://u:grey-heron-2@127.0.0.1:1"
@@ -204,19 +205,19 @@ async def test_a_lost_key_costs_the_passwords_and_nothing_else(old_url: str, tmp
         assert await check_feed(runtime) == ENTER_AGAIN
         await check_due_mailboxes(runtime)
         async with runtime.db.read() as tx:
-            (box,) = await mailboxes.of_user(tx, 1)
+            (box,) = await newsletters.list_mailboxes(tx, 1)
             assert (box.last_error, box.password) == (ENTER_AGAIN, "")
-            assert (await webhooks.of_user(tx, 1))[0].secret == ""
-            assert (await share_targets.of_user(tx, 1))[0].secrets == {}
-            hub = await websub.by_token(tx, "tok")
+            assert (await webhooks.list_for_user(tx, 1))[0].secret == ""
+            assert (await sharing.of_user(tx, 1))[0].secrets == {}
+            hub = await websub.get_by_token(tx, "tok")
             assert hub is not None and hub.state == "new" and hub.secret not in ("", "grey-heron-5")
             proxied = await operator_feeds.by_id(tx, 2, runtime.now())
             assert proxied is not None and proxied.fetching.shown_proxy == "***"
         async with runtime.db.write() as tx:  # the same mailbox, entered again
             login = {"host": "127.0.0.1", "port": 1, "security": "none", "username": "u", "folder": "INBOX"}
-            made = await mailboxes.add(tx, 1, **login, password="new", now=runtime.now())
+            made = await newsletters.add_mailbox(tx, 1, **login, password="new", now=runtime.now())
             assert made is not None and (made.id, made.password, made.last_error) == (1, "new", None)
-            assert await mailboxes.add(tx, 1, **login, password="other", now=runtime.now()) is None
+            assert await newsletters.add_mailbox(tx, 1, **login, password="other", now=runtime.now()) is None
     # What was not entered again comes back with the key.
     both = settings(old_url, tmp_path, secret_key="x" * 40, secret_key_previous=KEY)
     async with running(both, may_migrate=True) as runtime:

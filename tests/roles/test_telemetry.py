@@ -126,7 +126,7 @@ def test_what_is_asked_for_but_not_installed_is_named(
 
 def test_who_asks_for_neither_loads_neither(tmp_path: Path) -> None:
     code = (
-        "import sys, reedbed.roles.run, reedbed.roles.reporting, reedbed.roles.app, reedbed.api.parts\n"
+        "import sys, reedbed.roles.run, reedbed.roles.observability, reedbed.roles.app, reedbed.api.routes\n"
         "assert not {'sentry_sdk', 'opentelemetry.sdk', 'google.protobuf'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.services import model_calls
+from reedbed.services import ai
 from tests.crawling import Crawl
 from tests.modelserver import ModelServer
 from tests.services.writing import Desk, new_desk
@@ -32,7 +32,7 @@ async def server() -> AsyncIterator[ModelServer]:
 async def modelled(desk: Desk, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     desk.use(server)
     await desk.opt_in()
-    monkeypatch.setattr(model_calls, "TRY_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(ai, "TRY_AGAIN_SECONDS", 0.01)
     yield desk
     assert desk.runtime.ai.model is not None
     await desk.runtime.ai.model.close()

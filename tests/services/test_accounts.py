@@ -7,36 +7,33 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.accounts import Caller, NewSession, User
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
 from reedbed.domain.times import DAY
-from reedbed.events.limiter import MemoryLimiter
-from reedbed.services.accounts import (
+from reedbed.domain.users import Caller, NewSession, User
+from reedbed.events.limits import MemoryLimiter
+from reedbed.services.auth import identify, list_sessions, open_session, revoke_other_sessions, revoke_session
+from reedbed.services.email import note_wish
+from reedbed.services.runtime import Runtime
+from reedbed.services.security import (
+    FRESH_ADDRESSES,
+    PER_ACCOUNT,
+    hash_password,
+    password_matches,
+    spend_login,
+)
+from reedbed.services.users import (
+    add_member,
+    change_password,
     create_owner,
     delete_account,
+    delete_member,
+    disable_member,
+    enable_member,
     log_in,
     log_out,
     needs_owner,
     remove_user,
-)
-from reedbed.services.limits import FRESH_ADDRESSES, PER_ACCOUNT, spend_login
-from reedbed.services.mail import note_wish
-from reedbed.services.members import (
-    add_member,
-    delete_member,
-    disable_member,
-    enable_member,
     set_role,
-)
-from reedbed.services.passwords import change_password
-from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import hash_password, password_matches
-from reedbed.services.sessions import (
-    identify,
-    list_sessions,
-    open_session,
-    revoke_other_sessions,
-    revoke_session,
 )
 from reedbed.store.tables import metadata
 from tests.crawling import Crawl

@@ -5,19 +5,18 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Scope
 from reedbed.domain.errors import Invalid
-from reedbed.services.auto_summaries import ask_for_new_entries
-from reedbed.services.digests import JOB_KIND as DIGEST
+from reedbed.services.digests import DIGEST_JOB as DIGEST
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.folders import change_folder, create_folder
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND as QUESTION
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search_upkeep import mend_search
-from reedbed.services.subscriptions import Change, change_subscription
-from reedbed.services.summaries import one_lines
+from reedbed.services.search import mend_search
+from reedbed.services.subscriptions.manage import Change, change_subscription
+from reedbed.services.summaries import ask_for_new_entries, one_lines
 from reedbed.store import users
 from tests.modelserver import ModelServer
 from tests.services.writing import HERON, STORY, Desk

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.backups import BackupPolicy
+from reedbed.domain.instance import BackupPolicy
 from reedbed.domain.times import DAY
-from reedbed.services.backups import WARNING, back_up_when_due
-from reedbed.store import app_settings
+from reedbed.services.instance import BACKUP_WARNING as WARNING
+from reedbed.services.instance import back_up_when_due
+from reedbed.store import instance
 from tests.crawling import Crawl, crawl_on
 
 
@@ -24,7 +25,7 @@ async def crawl(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Crawl]:
 
 async def warning(crawl: Crawl) -> str | None:
     async with crawl.runtime.db.read() as tx:
-        return await app_settings.get(tx, WARNING)
+        return await instance.get_setting(tx, WARNING)
 
 
 async def test_a_copy_is_made_once_a_day(crawl: Crawl, tmp_path: Path) -> None:

@@ -6,14 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.accounts import Caller, User
 from reedbed.domain.times import DAY, HOUR
-from reedbed.events.redis import RedisBus, connect
-from reedbed.events.redis_reach import Reach
-from reedbed.services.caller_cache import KEPT_SECONDS, MOST, CallerCache
-from reedbed.services.members import set_role
-from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import (
+from reedbed.domain.users import Caller, User
+from reedbed.events.redis import Reach, RedisBus, connect
+from reedbed.services.auth import (
     LOG_IN,
     MADE_AHEAD,
     identify,
@@ -23,9 +19,12 @@ from reedbed.services.sessions import (
     watch_revocations,
     why_refused,
 )
-from reedbed.services.sweeping import sweep_sessions
-from reedbed.store import mail_links, users
-from reedbed.store.database import counting
+from reedbed.services.maintenance import sweep_sessions
+from reedbed.services.runtime import KEPT_SECONDS, CallerCache, Runtime
+from reedbed.services.runtime import MAX_CACHED_CALLERS as MOST
+from reedbed.services.users import set_role
+from reedbed.store import auth, users
+from reedbed.store.engine.database import counting
 from tests.crawling import crawl_on
 
 
@@ -88,8 +87,8 @@ async def test_a_link_made_by_a_clock_years_ahead_opens_nothing(database_url: st
         async with crawl.runtime.db.write() as tx:
             for made in (now, now + 3650 * DAY):
                 link = {"email": user.email, "user_id": user.id, "token_hash": str(made)}
-                await mail_links.add(tx, purpose="reset", **link, now=made, expires_at=made + HOUR)
-                opened = await mail_links.use(tx, "reset", str(made), now)
+                await auth.add_mail_link(tx, purpose="reset", **link, now=made, expires_at=made + HOUR)
+                opened = await auth.use_mail_link(tx, "reset", str(made), now)
                 assert (opened is not None) is (made == now)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reedbed.domain.summaries import EXTRACT, Variant
-from reedbed.store import jobs, mailboxes, summary_queue
-from reedbed.store.database import Tx
+from reedbed.store import ai, jobs, newsletters
+from reedbed.store.engine.database import Tx
 from tests.crawling import Crawl
 
 WAITING = 6
@@ -18,11 +18,11 @@ async def _fill_jobs(tx: Tx, user: int) -> None:
 
 
 async def _fill_queue(tx: Tx, user: int) -> None:
-    await summary_queue.add(tx, f"hash {user}", Variant(), user_id=user, priority=1, now=1)
+    await ai.enqueue(tx, f"hash {user}", Variant(), user_id=user, priority=1, now=1)
 
 
 async def _fill_mail_boxes(tx: Tx, user: int) -> None:
-    await mailboxes.add(tx, user, port=993, security="tls", now=1, **MANY_OF)
+    await newsletters.add_mailbox(tx, user, port=993, security="tls", now=1, **MANY_OF)
 
 
 async def _claim_job(tx: Tx) -> object:
@@ -30,11 +30,11 @@ async def _claim_job(tx: Tx) -> object:
 
 
 async def _claim_summary(tx: Tx) -> object:
-    return await summary_queue.claim(tx, [EXTRACT], "me", 5, 0)
+    return await ai.claim(tx, [EXTRACT], "me", 5, 0)
 
 
 async def _claim_mail_box(tx: Tx) -> object:
-    return await mailboxes.claim_due(tx, 5, 10)
+    return await newsletters.claim_due_mailbox(tx, 5, 10)
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.cited import Scope
-from reedbed.domain.digest_letters import digest_markdown
-from reedbed.domain.digests import Digest
+from reedbed.domain.digests import Digest, Scope, digest_markdown
+from reedbed.domain.email import Letter, Sent
 from reedbed.domain.errors import NotFound
-from reedbed.domain.letters import Letter, Sent
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.services import search
-from reedbed.services.digest_letters import JOB_KIND as DIGEST_MAIL
-from reedbed.services.digest_schedules import ask_due_digests, set_schedule
-from reedbed.services.digests import JOB_KIND, ask_digest, get_digest
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.digests import DIGEST_JOB as JOB_KIND
+from reedbed.services.digests import JOB_KIND as DIGEST_MAIL
+from reedbed.services.digests import ask_digest, ask_due_digests, get_digest, set_schedule
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
-from reedbed.services.search_upkeep import mend_search
+from reedbed.services.search import mend_search
 from tests.modelserver import ModelServer, Reply
 from tests.services.writing import BREAD, HERON, STORY, Desk
 

@@ -10,10 +10,9 @@ from structlog.testing import capture_logs
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.operator_feeds import add_feed, change_feed, disable_feed, enable_feed, find_feed
-from reedbed.store import operator_feeds
-from reedbed.store.operator_feeds import FeedFilter
+from reedbed.services.feeds import FeedSettings, add_feed, change_feed, disable_feed, enable_feed, find_feed
+from reedbed.store.feeds import admin as operator_feeds
+from reedbed.store.feeds.admin import FeedFilter
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 

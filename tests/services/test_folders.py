@@ -4,7 +4,7 @@ import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
-from reedbed.services.subscriptions import Wish, subscribe
+from reedbed.services.subscriptions.manage import Wish, subscribe
 from reedbed.store import folders, subscriptions
 from tests.crawling import Crawl
 

@@ -8,9 +8,8 @@ import pytest
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from reedbed.domain.times import HOUR
-from reedbed.services.deframer import read_document, read_item, read_site
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.operator_feeds import (
+from reedbed.services.feeds import (
+    FeedSettings,
     add_feed,
     change_feed,
     delete_feed,
@@ -19,7 +18,8 @@ from reedbed.services.operator_feeds import (
     list_feeds,
     sync_feed,
 )
-from reedbed.services.subscriptions import Wish, subscribe
+from reedbed.services.framing.public import read_document, read_item, read_site
+from reedbed.services.subscriptions.manage import Wish, subscribe
 from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
 from tests.modelserver import Reply, framing

@@ -3,11 +3,11 @@
 import pytest
 
 from reedbed.domain.times import DAY
-from reedbed.services.arrival import ARTICLES_JOB
-from reedbed.services.full_articles import fetch_articles, read_full_article
+from reedbed.services.articles import fetch_articles, read_full_article
 from reedbed.services.jobs import claim
+from reedbed.services.rules.match import ARTICLES_JOB
 from reedbed.services.search import search_entries
-from reedbed.services.subscriptions import Change, Wish, change_subscription, subscribe
+from reedbed.services.subscriptions.manage import Change, Wish, change_subscription, subscribe
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.dedupe import NewEntry
 from reedbed.domain.feeds import ParsedEntry
-from reedbed.services.refresh_news import Writing
+from reedbed.domain.refresh.dedupe import NewEntry
+from reedbed.services.refresh.diff import Writing
 from tests.crawling import Crawl
 
 TEXTS = 10

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.ai.mock import MockModel
-from reedbed.domain.breaker import Breaker
+from reedbed.ai.model import MockModel
+from reedbed.domain.ai import Breaker
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.services.health import check
+from reedbed.services.instance import check
 from reedbed.services.runtime import AiPolicy
-from reedbed.store import ai_state, app_settings, processes
+from reedbed.store import ai, instance, jobs
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -18,7 +18,7 @@ from tests.feedsite import FeedSite
 async def crawl(database_url):
     async with crawl_on(database_url) as crawl:
         async with crawl.runtime.db.write() as tx:
-            await processes.beat(tx, "w", role="worker", version="1", started_at=crawl.runtime.now())
+            await jobs.beat_process(tx, "w", role="worker", version="1", started_at=crawl.runtime.now())
         yield crawl
 
 
@@ -28,7 +28,7 @@ async def found(crawl: Crawl) -> set[str]:
 
 async def warning(crawl: Crawl) -> str | None:
     async with crawl.runtime.db.read() as tx:
-        return await app_settings.get(tx, "health_warning")
+        return await instance.get_setting(tx, "health_warning")
 
 
 async def test_an_instance_at_work_is_well(crawl, site: FeedSite):
@@ -53,7 +53,7 @@ async def test_feeds_that_nobody_checks_are_an_alarm_that_ends_with_the_next_che
 
 async def test_an_instance_without_a_worker_is_an_alarm(crawl):
     async with crawl.runtime.db.write() as tx:
-        await processes.leave(tx, "w")
+        await jobs.remove_process(tx, "w")
     assert await found(crawl) == {"workers"}
 
 
@@ -78,8 +78,8 @@ async def test_a_breaker_that_stays_open_for_an_hour_is_told(crawl):
     model = MockModel()
     crawl.runtime = replace(crawl.runtime, ai=AiPolicy(model=model))
     async with crawl.runtime.db.write() as tx:
-        await ai_state.lock(tx, [model.name])
-        await ai_state.write(tx, model.name, Breaker(state="OPEN", failures=5, last_failure_at=1))
+        await ai.lock_breakers(tx, [model.name])
+        await ai.save_breaker(tx, model.name, Breaker(state="OPEN", failures=5, last_failure_at=1))
     assert await found(crawl) == set()
     crawl.clock.ahead += HOUR + MINUTE
     assert await found(crawl) == {"breaker"}
@@ -87,5 +87,5 @@ async def test_a_breaker_that_stays_open_for_an_hour_is_told(crawl):
 
 async def test_a_database_that_no_cleanup_makes_small_enough_is_told(crawl):
     async with crawl.runtime.db.write() as tx:
-        await app_settings.put(tx, "db_size_warning", "too large", 1)
+        await instance.set_setting(tx, "db_size_warning", "too large", 1)
     assert await found(crawl) == {"size"}

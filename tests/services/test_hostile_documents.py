@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.domain.checks import FetchState
+from reedbed.domain.refresh.state import FetchState
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from PIL import Image
 
 from reedbed.domain.times import DAY
-from reedbed.services.crawl import turn_at
-from reedbed.services.icons import fetch_missing_icons
+from reedbed.services.images import fetch_missing_icons
+from reedbed.services.refresh.check import turn_at
 from reedbed.store import blobs
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

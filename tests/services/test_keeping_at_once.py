@@ -11,9 +11,11 @@ from reedbed.domain.errors import NotFound
 from reedbed.services.bookmarks import keep_entry
 from reedbed.services.entries import change_entry
 from reedbed.services.highlights import create_highlight
-from reedbed.services.marking import change_entries
+from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
-from reedbed.store import marks, reading, retention
+from reedbed.store import retention
+from reedbed.store.read_state import rows as reading
+from reedbed.store.read_state import stars as marks
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -49,7 +51,7 @@ async def two_read(crawl: Crawl, site: FeedSite) -> tuple[int, list[int]]:
 async def while_removed(crawl: Crawl, entry_id: int, keeping: Awaitable[Any]) -> Any:
     """What comes of keeping an entry that begins while its removal is not yet committed."""
     async with crawl.runtime.db.write() as tx:
-        gone = await retention.remove(tx, [entry_id], "read")
+        gone = await retention.delete_entries(tx, [entry_id], "read")
         assert gone.entries == 1
         asked = asyncio.ensure_future(keeping)
         await asyncio.wait([asked], timeout=0.3)
@@ -81,7 +83,7 @@ async def test_what_was_kept_a_moment_before_stays(
     user, (one, two) = read_entries
     await WAYS[way](crawl.runtime, user, one)
     async with crawl.runtime.db.write() as tx:
-        await retention.remove(tx, [one, two], "read")
+        await retention.delete_entries(tx, [one, two], "read")
     assert await crawl.column("SELECT id FROM entries") == [one]
 
 
@@ -90,7 +92,7 @@ async def test_a_star_that_is_being_put_on_holds_the_entry(postgres_url: str, si
     async with crawl_on(postgres_url) as crawl:
         user, (one, _) = await two_read(crawl, site)
         async with crawl.runtime.db.write() as starring, crawl.runtime.db.write() as removing:
-            await marks.put(starring, user, "starred", [one], 1)
-            gone = await asyncio.wait_for(retention.remove(removing, [one], "read"), 30)
+            await marks.set_flag(starring, user, "starred", [one], 1)
+            gone = await asyncio.wait_for(retention.delete_entries(removing, [one], "read"), 30)
         assert gone.entries == 0
         assert await crawl.column("SELECT entry_id FROM starred") == [one]

@@ -6,16 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.accounts import Caller, NewSession, User
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, TooMany, Unauthorized
 from reedbed.domain.times import HOUR
-from reedbed.services.accounts import log_in
-from reedbed.services.members import add_member
-from reedbed.services.passwords import change_password, forgot_password, reset_password
-from reedbed.services.registration import Pending, Registration, invite, register, verify_email
+from reedbed.domain.users import Caller, NewSession, User
+from reedbed.services.auth import identify, open_session
 from reedbed.services.runtime import AccountPolicy, Runtime
-from reedbed.services.sessions import identify, open_session
-from reedbed.store.database import counting
+from reedbed.services.users import (
+    Pending,
+    Registration,
+    add_member,
+    change_password,
+    forgot_password,
+    invite,
+    log_in,
+    register,
+    reset_password,
+    verify_email,
+)
+from reedbed.store.engine.database import counting
 from tests.crawling import Crawl
 from tests.postbox import Postbox, open_postbox, words_of, work_off
 

@@ -17,9 +17,9 @@ from aiohttp import web
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.services.jobs import claim, run
-from reedbed.services.libraries import import_file, import_miniflux, read_library
-from reedbed.services.library_jobs import JOB_KIND, get_import, run_import, start_file, start_miniflux
-from reedbed.store import entry_lists
+from reedbed.services.transfer.jobs import JOB_KIND, get_import, run_import, start_file, start_miniflux
+from reedbed.services.transfer.library import import_file, import_miniflux, read_library
+from reedbed.store.entries import lists as entry_lists
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 from tests.servers import free_port

@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
-from reedbed.domain.accounts import Caller, User
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
+from reedbed.domain.users import Caller, User
 from reedbed.events.bus import LocalHub
 from reedbed.services import live
+from reedbed.services.auth import identify, open_session, revoke_other_sessions, revoke_session
 from reedbed.services.live import BEGINNING, Ear, follow
-from reedbed.services.members import disable_member
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import identify, open_session, revoke_other_sessions, revoke_session
-from reedbed.store import sessions, users
+from reedbed.services.users import disable_member
+from reedbed.store import auth, users
 from tests.crawling import crawl_on
 from tests.store.library import Library
 
@@ -110,7 +110,7 @@ async def test_a_stream_that_missed_the_word_of_its_end_asks_and_ends(runtime: R
     stream = asyncio.create_task(_listen(follow(runtime, me, None)))
     await _listening(runtime)
     async with runtime.db.write() as tx:
-        await sessions.remove(tx, me.user_id, me.session_id)
+        await auth.delete_session(tx, me.user_id, me.session_id)
     assert isinstance(runtime.bus, LocalHub)
 
     runtime.bus.miss()

@@ -5,8 +5,7 @@ import asyncio
 from reedbed.domain.entries import Selection, ViewQuery
 from reedbed.domain.times import HOUR
 from reedbed.services.entries import Change, change_entry
-from reedbed.services.marking import mark, sweep_dead, take_back
-from reedbed.services.recounting import recount_everyone
+from reedbed.services.read_state import mark, recount_everyone, sweep_dead, take_back
 from tests.crawling import Crawl
 from tests.store.library import Library
 

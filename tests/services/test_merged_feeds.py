@@ -8,26 +8,21 @@ import pytest
 
 from reedbed.domain.entries import Change, EntryRow, StreamQuery, ViewQuery
 from reedbed.domain.errors import NotFound
-from reedbed.domain.libraries import ForeignEntry
 from reedbed.domain.times import DAY, HOUR
+from reedbed.domain.transfer import ForeignEntry
 from reedbed.services.entries import change_entry, get_entry
-from reedbed.services.imported_entries import Home, bring_kept
-from reedbed.services.marking import change_entries
+from reedbed.services.read_state import change_entries
 from reedbed.services.search import search_entries
-from reedbed.services.story_grouping import StoryGrouper
-from reedbed.services.subscriptions import unsubscribe
-from reedbed.store import (
-    entry_lists,
-    entry_streams,
-    entry_texts,
-    feed_merge,
-    following,
-    framed_documents,
-    retention,
-    status,
-    stories,
-    unread,
-)
+from reedbed.services.stories import StoryGrouper
+from reedbed.services.subscriptions.manage import unsubscribe
+from reedbed.services.transfer.library import Home, bring_kept
+from reedbed.store import instance, retention, stories, subscriptions
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.entries import streams as entry_streams
+from reedbed.store.feeds import merge as feed_merge
+from reedbed.store.framing import documents as framed_documents
+from reedbed.store.read_state import unread
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -58,7 +53,7 @@ async def seen_everywhere(crawl: Crawl, user_id: int, feed_id: int) -> list[set[
             )
         ]
         asked = [words.id for words in await entry_texts.seen_by(tx, user_id, list(names))]
-        newest = [id_ for id_, _ in (await following.newest_arrivals(tx, user_id)).values()]
+        newest = [id_ for id_, _ in (await subscriptions.newest_arrivals(tx, user_id)).values()]
         told = [
             source.entry_id
             for line in await stories.page(tx, user_id, cursor=None, limit=50, now=runtime.now())
@@ -125,9 +120,9 @@ async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, crawl
         )
         assert "Forged news 1" not in await titles(crawl, user_id)
         async with crawl.runtime.db.read() as tx:
-            assert (await status.counts(tx, user_id)).posts == len(await listed(crawl, user_id))
+            assert (await instance.count_all(tx, user_id)).posts == len(await listed(crawl, user_id))
             assert await entry_streams.how_many(tx, user_id) == len(await listed(crawl, user_id))
-            assert await entry_texts.how_many(tx, user_id, 1000) == len(await listed(crawl, user_id))
+            assert await entry_texts.count_texts(tx, user_id, 1000) == len(await listed(crawl, user_id))
     after = await crawl.rows(
         "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id AND user_id = :user",
         id=good,
@@ -173,7 +168,7 @@ async def test_forged_keys_keep_no_true_entry_away(site: FeedSite, crawl: Crawl)
     removed = await entry_id(crawl, "Removed")
     await crawl.change("DELETE FROM unread WHERE entry_id = :id", id=removed)
     async with crawl.runtime.db.write() as tx:
-        assert (await retention.remove(tx, [removed], "any")).entries == 1
+        assert (await retention.delete_entries(tx, [removed], "any")).entries == 1
     site.withdraw("next week", feed="evil")
 
     await redirect(crawl, site, "evil", "good")
@@ -203,8 +198,8 @@ async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, crawl: C
         assert await retention.crowded(tx, 3) == {}
         assert await retention.surplus_top(tx, good, 3) is None
         forged = await entry_id(crawl, "Forged 1")
-        await retention.remove(tx, [forged], "any")
-        assert await retention.how_many(tx) == 11
+        await retention.delete_entries(tx, [forged], "any")
+        assert await retention.count_entries(tx) == 11
     assert await crawl.column("SELECT key FROM removed_keys") == []
 
 
@@ -335,7 +330,7 @@ class World:
                 "UPDATE subscriptions SET unsubscribed_at = NULL WHERE id = :id", id=known[0][0]
             )
             async with self.crawl.runtime.db.write() as tx:
-                await unread.unpark(tx, user_id, known[0][1])
+                await unread.restore_unread(tx, user_id, known[0][1])
 
     async def leave(self) -> None:
         active = await self.crawl.rows("SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL")

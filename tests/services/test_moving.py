@@ -12,14 +12,14 @@ import pytest
 from sqlalchemy import select
 
 from reedbed.domain.errors import CannotStart
-from reedbed.services.moving import move_collection
+from reedbed.services.instance import move_collection
 from reedbed.services.search import search_entries
-from reedbed.store.database import Database
+from reedbed.store.copy import moved_tables
+from reedbed.store.copy import sqlite_target as target
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import newest
-from reedbed.store.moving.places import moved_tables
-from reedbed.store.moving.sqlite import target
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
 from reedbed.store.tables import app_settings
 from tests.belongings import give_everything
 from tests.crawling import crawl_on

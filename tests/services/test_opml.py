@@ -6,10 +6,10 @@ from time import process_time
 import pytest
 
 from reedbed.domain.errors import Invalid
-from reedbed.ingest.opml import read_opml
-from reedbed.services.libraries import read_library
-from reedbed.services.opml import export_opml, import_opml
-from reedbed.store import feeds
+from reedbed.ingest.transfer import read_opml
+from reedbed.services.transfer.library import read_library
+from reedbed.services.transfer.opml import export_opml, import_opml
+from reedbed.store.feeds import feeds
 from tests.crawling import Crawl
 
 NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Scope
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.domain.questions import Question
 from reedbed.services import search
-from reedbed.services.ai_admin import set_paused
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.ai import set_paused
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
-from reedbed.services.search_upkeep import mend_search
+from reedbed.services.search import mend_search
 from tests.modelserver import ModelServer, Reply
 from tests.modelserver import Question as Asked
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk

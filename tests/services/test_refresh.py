@@ -5,16 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reedbed.domain.due import DueFeed
+from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.times import HOUR, SECOND
-from reedbed.services import outcome_writer
-from reedbed.services.findings import Finding, Stored
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import refresh_feed, request_refresh
-from reedbed.services.refresh_write import write_findings
-from reedbed.store import fetch_state
-from reedbed.store.database import counting
-from reedbed.store.entry_writes import VERSIONS_KEPT
+from reedbed.services.refresh import write as outcome_writer
+from reedbed.services.refresh.check import refresh_feed, request_refresh
+from reedbed.services.refresh.write import OutcomeWriter, write_findings
+from reedbed.store import refresh
+from reedbed.store.engine.database import counting
+from reedbed.store.entries.write import VERSIONS_KEPT
+from reedbed.store.refresh import Finding, Stored
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -113,7 +112,7 @@ async def _news_of(crawl: Crawl, site: FeedSite, name: str) -> Finding:
     await crawl.follow(site.feed_url(name))
     runtime, caught = crawl.runtime, _Caught()
     async with runtime.db.write() as tx:
-        (due,) = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
+        (due,) = await refresh.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
     await refresh_feed(runtime, due, caught)
     return caught.findings[0]
 
@@ -304,7 +303,7 @@ async def test_a_lost_lease_writes_nothing(site: FeedSite, crawl: Crawl) -> None
     site.publish("One")
     feed_id = await crawl.follow(site.feed_url())
     async with crawl.runtime.db.write() as tx:
-        (due,) = await fetch_state.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=1, lease=1)
+        (due,) = await refresh.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=1, lease=1)
     await crawl.change("UPDATE feed_fetch_state SET lease_holder = 'another worker'")
 
     async with OutcomeWriter(crawl.runtime) as writer:
@@ -366,7 +365,7 @@ async def _check_and_ask_meanwhile(crawl: Crawl, feed_id: int) -> None:
     runtime = crawl.runtime
     await request_refresh(runtime, [feed_id])
     async with runtime.db.write() as tx:
-        (due,) = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
+        (due,) = await refresh.claim_due(tx, runtime.name, runtime.now(), limit=1, lease=HOUR)
     crawl.clock.ahead += SECOND
     async with OutcomeWriter(runtime) as writer:
         await refresh_feed(runtime, due, writer)
@@ -381,7 +380,7 @@ async def test_one_feed_that_cannot_be_stored_does_not_hold_up_the_others(
         site.publish(f"From {name}", feed=name)
         await crawl.follow(site.feed_url(name))
     async with crawl.runtime.db.write() as tx:
-        due = await fetch_state.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=9, lease=10_000)
+        due = await refresh.claim_due(tx, crawl.runtime.name, crawl.runtime.now(), limit=9, lease=10_000)
     await crawl.change("DELETE FROM feeds WHERE url LIKE '%poison%'")
 
     async with OutcomeWriter(crawl.runtime) as writer:

@@ -1,9 +1,11 @@
 """Permanent redirects: believed after three sightings, and a merge that loses nobody's marks."""
 
-from reedbed.domain.article_selectors import ArticleSelectors
+from reedbed.domain.articles import ArticleSelectors
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.times import HOUR
-from reedbed.store import article_selectors, entry_lists, feed_merge
+from reedbed.store import articles
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.feeds import merge as feed_merge
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -115,9 +117,9 @@ async def test_a_merged_feed_takes_its_selectors_along(site: FeedSite, crawl: Cr
     site.publish("One", feed="new")
     old, new = await crawl.follow(site.feed_url("old")), await crawl.follow(site.feed_url("new"))
     async with crawl.runtime.db.write() as tx:
-        await article_selectors.put(tx, old, ArticleSelectors(("article",)), 1)
+        await articles.set_selectors(tx, old, ArticleSelectors(("article",)), 1)
         await feed_merge.merge(tx, old, new)
-        assert await article_selectors.of_feed(tx, new) == ArticleSelectors(("article",))
+        assert await articles.get_selectors(tx, new) == ArticleSelectors(("article",))
 
 
 async def test_a_private_feed_never_joins_a_shared_one(site: FeedSite, crawl: Crawl) -> None:

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reedbed.domain.times import HOUR, MINUTE, SECOND
-from reedbed.services.refresh import request_refresh
+from reedbed.services.refresh.check import request_refresh
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 

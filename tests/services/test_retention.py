@@ -10,7 +10,9 @@ from reedbed.domain.retention import Keeping, Limits
 from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
 from reedbed.services.search import search_entries
-from reedbed.store import app_settings, cleanups, imported, leftovers, reading, removed
+from reedbed.store import instance, retention, transfer
+from reedbed.store.entries import write as removed
+from reedbed.store.read_state import rows as reading
 from reedbed.store.search import texts
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -118,7 +120,7 @@ async def test_unread_entries_that_go_are_told_to_who_had_them(site: FeedSite, c
     assert await crawl.titles(feed) == []
     assert (done.entries_removed, done.unread_removed) == (2, 2)
     async with crawl.runtime.db.read() as tx:
-        told = [await cleanups.notice(tx, reader) for reader in readers]
+        told = [await retention.get_notice(tx, reader) for reader in readers]
     assert [one and one.unread_removed for one in told] == [1, 2]
     assert await crawl.column("SELECT unread FROM subscriptions ORDER BY user_id") == [0, 0]
     assert await crawl.column("SELECT count(*) FROM unread") == [0]
@@ -207,7 +209,7 @@ async def test_an_article_starred_just_before_it_would_go_stays(site: FeedSite, 
     star = "INSERT INTO starred (user_id, sort_at, entry_id, marked_at) VALUES (:user, 1, :entry, 1)"
     await crawl.change(star, user=reader, entry=ids[1])
     async with crawl.runtime.db.write() as tx:
-        assert await leftovers.clear_articles(tx, ids) == {ids[0]}
+        assert await retention.clear_articles(tx, ids) == {ids[0]}
 
 
 async def test_a_feed_that_changes_while_articles_are_cleared_is_found_by_its_new_words(
@@ -299,8 +301,8 @@ async def test_a_cleanup_that_was_broken_off_goes_on(site: FeedSite, crawl: Craw
     await read(crawl, reader, "one")
     keep(crawl, age=DAY)
     async with crawl.runtime.db.write() as tx:
-        begun = await cleanups.begin(tx, crawl.runtime.now())
-        await cleanups.add(tx, begun.id, entries_removed=5)
+        begun = await retention.begin_cleanup(tx, crawl.runtime.now())
+        await retention.add_to_cleanup(tx, begun.id, entries_removed=5)
     crawl.clock.ahead += 2 * DAY
 
     done = await clean_up_when_due(crawl.runtime)
@@ -348,8 +350,8 @@ async def test_files_that_nothing_names_go(site: FeedSite, crawl: Crawl) -> None
 async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite, crawl: Crawl) -> None:
     feed, (reader,) = await followed(crawl, site, "one")
     async with crawl.runtime.db.write() as tx:
-        await imported.remember(tx, reader, feed, range(KEYS_AT_ONCE * 2 + 1), 1)
-        await imported.remember(tx, reader, feed, [-1], crawl.runtime.now())
+        await transfer.remember_imported(tx, reader, feed, range(KEYS_AT_ONCE * 2 + 1), 1)
+        await transfer.remember_imported(tx, reader, feed, [-1], crawl.runtime.now())
 
     await clean_up(crawl.runtime)
 
@@ -358,4 +360,4 @@ async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite
 
 async def _warning(crawl: Crawl) -> str | None:
     async with crawl.runtime.db.read() as tx:
-        return await app_settings.get(tx, "db_size_warning")
+        return await instance.get_setting(tx, "db_size_warning")

@@ -7,18 +7,20 @@ from typing import Any
 import orjson
 import pytest
 
-from reedbed.domain.due import DueFeed
+from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.rules import Action, read_action, read_condition
 from reedbed.domain.times import HOUR
-from reedbed.services import jobs, rule_arrival, rule_runs
+from reedbed.services import jobs
 from reedbed.services.folders import create_folder
-from reedbed.services.job_kinds import HANDLERS
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.refresh import refresh_feed
-from reedbed.services.rules import RuleDraft, apply_rule, change_rule, create_rule, get_rule, try_rule
-from reedbed.services.subscriptions import Wish, subscribe
-from reedbed.store import fetch_state
-from reedbed.store.database import counting
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.refresh.check import refresh_feed
+from reedbed.services.refresh.write import OutcomeWriter
+from reedbed.services.rules import manage as rule_runs
+from reedbed.services.rules import match as rule_arrival
+from reedbed.services.rules.manage import RuleDraft, apply_rule, change_rule, create_rule, get_rule, try_rule
+from reedbed.services.subscriptions.manage import Wish, subscribe
+from reedbed.store import refresh
+from reedbed.store.engine.database import counting
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.postbox import open_postbox, words_of
@@ -138,7 +140,7 @@ async def test_many_feeds_arriving_at_once_agree(site: FeedSite, crawl: Crawl) -
             await crawl.follow(site.feed_url(f"f{number}"), user_id=user)
     runtime = crawl.runtime
     async with runtime.db.write() as tx:
-        claimed = await fetch_state.claim_due(tx, runtime.name, runtime.now(), limit=50, lease=HOUR)
+        claimed = await refresh.claim_due(tx, runtime.name, runtime.now(), limit=50, lease=HOUR)
 
     async def check(due: DueFeed) -> str:
         async with OutcomeWriter(runtime) as writer:

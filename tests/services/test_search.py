@@ -4,7 +4,7 @@ import pytest
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.paging import Cursor
+from reedbed.domain.pagination import Cursor
 from reedbed.services.search import search_entries
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from reedbed.services.search_upkeep import mend_search, rebuild_search
+from reedbed.services.search import mend_search, rebuild_search
 from reedbed.store import search
-from reedbed.store.search import fts5, texts
+from reedbed.store.search import sqlite as fts5
+from reedbed.store.search import texts
 from tests.crawling import Crawl, crawl_on
 from tests.store.library import Library
 from tests.store.searching import Shelf, new_shelf

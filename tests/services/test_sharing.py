@@ -10,7 +10,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services import jobs
 from reedbed.services.entries import change_entry
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.sharing import MOST_TARGETS, add_target, list_targets, remove_target, share_entry
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -9,12 +9,21 @@ from reedbed.domain.entries import Change, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.times import DAY
 from reedbed.services.entries import change_entry
-from reedbed.services.marking import take_back
+from reedbed.services.read_state import take_back
 from reedbed.services.runtime import Runtime
-from reedbed.services.stories import get_story, mark_all_stories, mark_story, split_entry
-from reedbed.services.story_grouping import StoryGrouper, forget_stories
-from reedbed.store import entries, feed_merge, stories, unread
-from reedbed.store.unread import Arrival
+from reedbed.services.stories import (
+    StoryGrouper,
+    forget_stories,
+    get_story,
+    mark_all_stories,
+    mark_story,
+    split_entry,
+)
+from reedbed.store import stories
+from reedbed.store.entries import read as entries
+from reedbed.store.feeds import merge as feed_merge
+from reedbed.store.read_state import unread
+from reedbed.store.read_state.unread import Arrival
 from tests.crawling import Crawl, crawl_on, run
 
 BRIDGE = (

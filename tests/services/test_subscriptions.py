@@ -9,9 +9,9 @@ import pytest
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.subscriptions import SubscriptionFilter
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
-from reedbed.services.feed_preview import preview_feed
 from reedbed.services.folders import create_folder
-from reedbed.services.subscriptions import (
+from reedbed.services.subscriptions.discover import preview_feed
+from reedbed.services.subscriptions.manage import (
     Change,
     Wish,
     change_subscription,

@@ -4,10 +4,9 @@ import pytest
 
 from reedbed.domain.errors import NotFound
 from reedbed.domain.summaries import EXTRACT
-from reedbed.services.auto_summaries import ask_for_new_entries
-from reedbed.services.status import queue_state
-from reedbed.services.summaries import ask_in_background, one_lines_for
-from reedbed.store import full_articles
+from reedbed.services.instance import queue_state
+from reedbed.services.summaries import ask_for_new_entries, ask_in_background, one_lines_for
+from reedbed.store import articles
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
 
 
@@ -93,7 +92,7 @@ async def test_an_article_that_reads_otherwise_gets_another_summary(desk: Desk) 
 
 async def _keep_article(desk: Desk, entry: int, content: str) -> None:
     async with desk.runtime.db.write() as tx:
-        await full_articles.keep(tx, entry, content, desk.runtime.now())
+        await articles.save(tx, entry, content, desk.runtime.now())
 
 
 async def test_an_entry_without_words_fails_at_once_and_says_so(desk: Desk) -> None:

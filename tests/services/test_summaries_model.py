@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.breaker import BreakerPolicy
-from reedbed.domain.budget import Budget, Price
+from reedbed.domain.ai import BreakerPolicy, Budget, Price
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_task
+from reedbed.services.instance import queue_state
 from reedbed.services.runtime import Runtime
-from reedbed.services.status import queue_state
 from reedbed.services.summaries import one_lines
 from tests.crawling import crawl_on
 from tests.modelserver import ModelServer, Reply, summary

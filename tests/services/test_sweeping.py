@@ -6,8 +6,8 @@ import pytest
 
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.times import DAY, HOUR, MINUTE
-from reedbed.services.chore_runs import run_every
-from reedbed.services.sweeping import CHORES, UPKEEP
+from reedbed.services.jobs import run_every
+from reedbed.services.maintenance import CHORES, UPKEEP
 from reedbed.store import search
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -3,7 +3,7 @@
 import asyncio
 
 from reedbed.domain.errors import Conflict
-from reedbed.services.tags import create_tag, list_tags, rename_tag
+from reedbed.services.entries import create_tag, list_tags, rename_tag
 from tests.crawling import Crawl
 
 

@@ -15,21 +15,21 @@ from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.domain.webhooks import CHOOSABLE, Event, Webhook
 from reedbed.services import jobs
 from reedbed.services.digests import ask_digest
-from reedbed.services.job_kinds import HANDLERS
-from reedbed.services.rules import create_rule
-from reedbed.services.webhook_calls import forget_calls
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.rules.manage import create_rule
 from reedbed.services.webhooks import (
     MOST_WEBHOOKS,
     Changes,
     change_webhook,
     create_webhook,
+    forget_calls,
     get_webhook,
     list_deliveries,
     list_webhooks,
     try_webhook,
 )
 from reedbed.store import users
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite, SeenRequest
 from tests.services.test_rules import draft
@@ -140,7 +140,7 @@ async def test_a_digest_is_told_with_its_words(
     await crawl.follow(site.feed_url(), user_id=user)
     await crawl.check()
     async with crawl.runtime.db.read() as tx:
-        reader = await users.by_id(tx, user)
+        reader = await users.get(tx, user)
     assert reader is not None
     await ask_digest(crawl.runtime, reader)
     await run_jobs(crawl)
@@ -268,7 +268,7 @@ async def test_the_log_goes_back_a_month(site: FeedSite, crawl: Crawl, user: int
 async def test_arrival_costs_one_statement_when_nobody_has_webhooks(
     site: FeedSite, crawl: Crawl, user: int
 ) -> None:
-    from reedbed.services.webhook_calls import leave_entries
+    from reedbed.services.webhooks import leave_entries
 
     async with crawl.runtime.db.write() as tx:
         with counting() as count:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from reedbed.domain.accounts import User
-from reedbed.domain.breaker import BreakerPolicy
+from reedbed.domain.ai import BreakerPolicy
 from reedbed.domain.summaries import SummaryState
+from reedbed.domain.users import User
 from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_task
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.services.summaries import get_summary
@@ -103,7 +103,7 @@ class Desk:
 async def opted_in(runtime: Runtime, user: User) -> User:
     async with runtime.db.write() as tx:
         await users.set_preferences(tx, user.id, '{"remote_ai": true}')
-        changed = await users.by_id(tx, user.id)
+        changed = await users.get(tx, user.id)
     assert changed is not None
     return changed
 
@@ -113,6 +113,6 @@ async def new_desk(crawl: Crawl, user_id: int | None = None) -> Desk:
     owner = user_id or await crawl.person()
     feed_id = await crawl.follow(f"http://127.0.0.1:9/{owner}.xml", user_id=owner)
     async with crawl.runtime.db.read() as tx:
-        user = await users.by_id(tx, owner)
+        user = await users.get(tx, owner)
     assert user is not None
     return Desk(crawl, user, feed_id)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from reedbed.store.opening import open_database
+from reedbed.store.engine.connect import open_database
 from tests import servers
 from tests.store.library import Library
 

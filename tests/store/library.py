@@ -7,20 +7,13 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from reedbed.domain.entries import EntryRow, ViewQuery
-from reedbed.store import entries as store
-from reedbed.store import reading, unread
-from reedbed.store.database import Database
-from reedbed.store.statements import Statement
-from reedbed.store.tables import (
-    entries,
-    entry_bodies,
-    feed_fetch_state,
-    feeds,
-    folders,
-    subscriptions,
-    users,
-)
-from reedbed.store.unread import Arrival
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
+from reedbed.store.entries import read as store
+from reedbed.store.read_state import rows as reading
+from reedbed.store.read_state import unread
+from reedbed.store.read_state.unread import Arrival
+from reedbed.store.tables import entries, entry_bodies, feed_fetch_state, feeds, folders, subscriptions, users
 
 _USER = Statement(insert(users).returning(users.c.id), columns=["email", "created_at"])
 _FEED = Statement(insert(feeds).returning(feeds.c.id), columns=["url", "created_at"])
@@ -74,7 +67,7 @@ class Library:
         async with self.db.write() as tx:
             row = {"user_id": user, "feed_id": feed, "folder_id": folder, "subscribed_at": 0}
             await tx.run(_SUBSCRIBE, row)
-            await unread.open_for(tx, user, feed)
+            await unread.init_unread(tx, user, feed)
 
     async def entry(
         self, feed: int, *, sort_at: int | None = None, fetched_at: int = 0, arrive: bool = True
@@ -113,7 +106,7 @@ class Library:
     async def come_back(self, user: int, feed: int) -> None:
         async with self.db.write() as tx:
             await tx.run(_GONE_AT, {"user": user, "feed": feed, "at": None})
-            await unread.unpark(tx, user, feed)
+            await unread.restore_unread(tx, user, feed)
 
     async def read(self, user: int, *entry_ids: int) -> None:
         async with self.db.write() as tx:
@@ -125,7 +118,7 @@ class Library:
 
     async def forget(self, entry: int) -> None:
         async with self.db.write() as tx:
-            await unread.forget_entries(tx, [entry])
+            await unread.delete_entries(tx, [entry])
             await tx.run(_DELETE_ENTRY, {"id": entry})
 
     async def subscription(self, user: int, feed: int) -> Any:

@@ -114,7 +114,7 @@ class ReadingWorld(RuleBasedStateMachine):
                 found = await retention.aged_in(tx, feed_id, state, before, retention.START, most=1_000)
                 assert {entry for _, entry in found} == going
                 # Whoever looked before may have been overtaken: asked for all, it takes only these.
-                return await retention.remove(tx, sorted(self._old(feed_id, before)), state)
+                return await retention.delete_entries(tx, sorted(self._old(feed_id, before)), state)
 
         removed = self.do(act())
         assert (removed.entries, removed.unread) == (len(going), len(going) if state == "unread" else 0)
@@ -133,7 +133,7 @@ class ReadingWorld(RuleBasedStateMachine):
                 top = await retention.surplus_top(tx, feed_id, kept)
                 assert top == max(surplus, default=None)
                 found = await retention.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
-                await retention.remove(tx, found, "read")
+                await retention.delete_entries(tx, found, "read")
                 return found
 
         assert set(self.do(act())) == going

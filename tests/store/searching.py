@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, update
 
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.paging import Cursor, Order
-from reedbed.domain.search import parse_search
-from reedbed.domain.search_words import search_words
+from reedbed.domain.pagination import Cursor, Order
+from reedbed.domain.search import parse_search, search_words
 from reedbed.ingest.text import clean_text
 from reedbed.store import search
+from reedbed.store.engine.statements import Statement
 from reedbed.store.search import Found, NoSuchList
-from reedbed.store.statements import Statement
 from reedbed.store.tables import entries, entry_bodies
 from tests.store.library import Library
 

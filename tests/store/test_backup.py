@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.backups import BackupPolicy
 from reedbed.domain.errors import CannotStart
+from reedbed.domain.instance import BackupPolicy
 from reedbed.domain.times import DAY
-from reedbed.store.backup import latest_copy, make_copy, make_daily_copy, restore_sqlite
-from reedbed.store.sqlite import connect
-from reedbed.store.vacuum import vacuum_sqlite
+from reedbed.store.engine.sqlite import connect, vacuum_sqlite
+from reedbed.store.startup import latest_copy, make_copy, make_daily_copy, restore_sqlite
 from tests.processes import COMMAND
 
 NOON = 1_790_000_000_000

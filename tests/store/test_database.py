@@ -15,14 +15,12 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store import sqlite
-from reedbed.store.database import Database, Tx, counting
-from reedbed.store.dialect import among, larger, smaller
-from reedbed.store.opening import open_database
-from reedbed.store.postgresql import LOCK_SECONDS
-from reedbed.store.postgresql_faults import LOCKED
-from reedbed.store.sqlite import connect
-from reedbed.store.statements import Statement
+from reedbed.store.engine import sqlite
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database, Tx, counting
+from reedbed.store.engine.postgresql import LOCK_SECONDS, LOCKED
+from reedbed.store.engine.sqlite import connect
+from reedbed.store.engine.statements import Statement, among, larger, smaller
 from reedbed.store.tables import app_settings
 
 PUT = Statement(

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from reedbed.domain.times import MINUTE
-from reedbed.store import fetch_state
-from reedbed.store.statements import POSTGRESQL, SQLITE
+from reedbed.store import refresh
+from reedbed.store.engine.statements import POSTGRESQL, SQLITE
 from tests.crawling import Crawl, crawl_on
 
 NOW = 1_000_000_000
@@ -62,11 +62,11 @@ async def test_a_feed_given_back_is_due_at_its_moment(crawl: Crawl) -> None:
     await _feeds(crawl, [("a", NOW - 1, False)])
     (feed_id,) = await _claim_ids(crawl)
     async with crawl.runtime.db.write() as tx:
-        await fetch_state.give_back(tx, "worker", [(feed_id, NOW + 5_000)])
+        await refresh.give_back(tx, "worker", [(feed_id, NOW + 5_000)])
 
     assert await _claim(crawl) == []
     async with crawl.runtime.db.read() as tx:
-        assert await fetch_state.next_due(tx, NOW) == NOW + 5_000
+        assert await refresh.next_due(tx, NOW) == NOW + 5_000
     assert await _claim(crawl, now=NOW + 5_000) == ["a"]
 
 
@@ -97,7 +97,7 @@ async def test_a_claim_walks_its_indexes_on_postgresql(postgres_url: str) -> Non
 
 
 async def _plan(crawl: Crawl, explain: str, dialect: Any) -> str:
-    compiled = fetch_state.CLAIM.on(dialect)
+    compiled = refresh.CLAIM.on(dialect)
     given = {"holder": "w", "until": NOW, "now": NOW, "window": 40, "per_host": 9, "limit": 10}
     arguments = compiled.arguments(given)
     async with crawl.runtime.db.write() as tx:
@@ -128,13 +128,11 @@ async def _claim(
     crawl: Crawl, *, holder: str = "worker", now: int = NOW, limit: int = 10, per_host: int = 100
 ) -> list[str]:
     async with crawl.runtime.db.write() as tx:
-        claimed = await fetch_state.claim_due(
-            tx, holder, now, limit=limit, lease=10 * MINUTE, per_host=per_host
-        )
+        claimed = await refresh.claim_due(tx, holder, now, limit=limit, lease=10 * MINUTE, per_host=per_host)
     return [due.host for due in claimed]
 
 
 async def _claim_ids(crawl: Crawl, *, holder: str = "worker", limit: int = 10) -> list[int]:
     async with crawl.runtime.db.write() as tx:
-        claimed = await fetch_state.claim_due(tx, holder, NOW, limit=limit, lease=10 * MINUTE)
+        claimed = await refresh.claim_due(tx, holder, NOW, limit=limit, lease=10 * MINUTE)
     return [due.id for due in claimed]

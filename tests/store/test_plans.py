@@ -9,20 +9,16 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import Dialect
 
-from reedbed.store import (
-    counts,
-    entries,
-    entry_lists,
-    entry_streams,
-    mark_all,
-    reading,
-    selecting,
-    undo,
-    unread,
-)
-from reedbed.store.database import Database
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Compiled, Statement
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Compiled, Statement
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.entries import read as entries
+from reedbed.store.entries import streams as entry_streams
+from reedbed.store.read_state import counts, undo, unread
+from reedbed.store.read_state import mark as mark_all
+from reedbed.store.read_state import mark as selecting
+from reedbed.store.read_state import rows as reading
 from tests import pile
 
 SIZE = pile.Pile(users=40, feeds=200, entries=20_000, followed=100)

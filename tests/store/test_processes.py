@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import select
 
 from reedbed.domain.times import MINUTE, SECOND
-from reedbed.store import jobs, leases, processes, set_clocks
-from reedbed.store.database import Database
-from reedbed.store.opening import open_database
-from reedbed.store.statements import Statement
+from reedbed.store import instance, jobs
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.statements import Statement
 from reedbed.store.tables import metadata
 from tests.belongings import give_everything
 from tests.crawling import crawl_on, run
@@ -35,8 +35,8 @@ async def test_everyone_is_listed_with_what_they_have_in_hand(db: Database) -> N
         await _beat(tx, "two")
         await jobs.add(tx, "opml", {}, now=NOW)
         await jobs.claim(tx, ["opml"], "one", NOW, NOW + MINUTE)
-        await leases.acquire(tx, "sweeping", "two", NOW, MINUTE)
-        one, two = await processes.everyone(tx)
+        await jobs.acquire_lease(tx, "sweeping", "two", NOW, MINUTE)
+        one, two = await jobs.list_processes(tx)
     assert (one.name, one.role, one.in_hand, one.chores) == ("one", "worker", {"jobs": 1}, ())
     assert (two.in_hand, two.chores) == ({}, ("sweeping",))
     assert abs(one.silent_for) < 5 * SECOND
@@ -51,7 +51,7 @@ async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -
             await _beat(tx, "living")
             await jobs.add(tx, "opml", {}, now=NOW)
             await jobs.claim(tx, ["opml"], "dead", NOW, NOW + MINUTE)
-            await leases.acquire(tx, "sweeping", "dead", NOW, MINUTE)
+            await jobs.acquire_lease(tx, "sweeping", "dead", NOW, MINUTE)
             await run(
                 tx,
                 "UPDATE feed_fetch_state SET lease_holder = 'dead', leased_until = :until",
@@ -62,12 +62,12 @@ async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -
                 "UPDATE processes SET heartbeat_at = heartbeat_at - :silence WHERE name = 'dead'",
                 silence=30 * SECOND,
             )
-            assert await processes.bury(tx, 20 * SECOND) == ["dead"]
-            assert await processes.bury(tx, 20 * SECOND) == []
-            assert [each.name for each in await processes.everyone(tx)] == ["living"]
+            assert await jobs.remove_dead_processes(tx, 20 * SECOND) == ["dead"]
+            assert await jobs.remove_dead_processes(tx, 20 * SECOND) == []
+            assert [each.name for each in await jobs.list_processes(tx)] == ["living"]
             (again,) = await jobs.claim(tx, ["opml"], "living", NOW, NOW + MINUTE)
             assert again.attempts == 2
-            assert await leases.acquire(tx, "sweeping", "living", NOW, MINUTE)
+            assert await jobs.acquire_lease(tx, "sweeping", "living", NOW, MINUTE)
             assert await crawl_claim(tx, crawl.runtime.now()) == [feed]
 
 
@@ -76,8 +76,8 @@ async def test_who_leaves_gives_back_what_it_held(db: Database) -> None:
         await _beat(tx, "leaving")
         await jobs.add(tx, "opml", {}, now=NOW)
         await jobs.claim(tx, ["opml"], "leaving", NOW, NOW + MINUTE)
-        await processes.leave(tx, "leaving")
-        assert await processes.everyone(tx) == []
+        await jobs.remove_process(tx, "leaving")
+        assert await jobs.list_processes(tx) == []
         assert len(await jobs.claim(tx, ["opml"], "other", NOW, NOW + MINUTE)) == 1
 
 
@@ -90,12 +90,12 @@ async def test_what_waits_for_a_moment_only_a_wrong_clock_can_have_written_is_du
         await crawl.change("UPDATE feed_fetch_state SET next_check_at = :ahead", ahead=now + years)
         async with crawl.runtime.db.write() as tx:
             await jobs.add(tx, "opml", {}, now=now + years)
-            await leases.acquire(tx, "sweeping", "someone", now + years, MINUTE)
-            assert await set_clocks.bring_back(tx, now, longest_rest=48 * 60 * MINUTE) == 3
+            await jobs.acquire_lease(tx, "sweeping", "someone", now + years, MINUTE)
+            assert await instance.repair_future_timestamps(tx, now, longest_rest=48 * 60 * MINUTE) == 3
             assert await crawl_claim(tx, now) == [feed]
             assert len(await jobs.claim(tx, ["opml"], "other", now, now + MINUTE)) == 1
-            assert await leases.acquire(tx, "sweeping", "other", now, MINUTE)
-            assert await set_clocks.bring_back(tx, now, longest_rest=48 * 60 * MINUTE) == 0
+            assert await jobs.acquire_lease(tx, "sweeping", "other", now, MINUTE)
+            assert await instance.repair_future_timestamps(tx, now, longest_rest=48 * 60 * MINUTE) == 0
 
 
 async def test_a_mailbox_a_digest_and_a_hub_do_not_wait_for_a_wrong_clock(database_url: str) -> None:
@@ -105,12 +105,12 @@ async def test_a_mailbox_a_digest_and_a_hub_do_not_wait_for_a_wrong_clock(databa
         async with crawl.runtime.db.write() as tx:
             await give_everything(tx, now)
             soon = {table: await _moments(tx, table) for table in WAITING}
-            assert await set_clocks.bring_back(tx, now, longest_rest=MINUTE) == 0
+            assert await instance.repair_future_timestamps(tx, now, longest_rest=MINUTE) == 0
             assert {table: await _moments(tx, table) for table in WAITING} == soon
             for table, columns in WAITING.items():
                 wrong = ", ".join(f"{name} = :later" for name in columns)
                 await run(tx, f"UPDATE {table} SET {wrong}", later=later)
-            assert await set_clocks.bring_back(tx, now, longest_rest=MINUTE) == len(WAITING)
+            assert await instance.repair_future_timestamps(tx, now, longest_rest=MINUTE) == len(WAITING)
             for table, columns in WAITING.items():
                 assert await _moments(tx, table) == [now] * len(columns)
 
@@ -121,10 +121,10 @@ async def _moments(tx, table: str) -> list[int]:
 
 
 async def _beat(tx, name: str) -> None:
-    await processes.beat(tx, name, role="worker", version="1", started_at=NOW)
+    await jobs.beat_process(tx, name, role="worker", version="1", started_at=NOW)
 
 
 async def crawl_claim(tx, now: int) -> list[int]:
-    from reedbed.store import fetch_state
+    from reedbed.store import refresh
 
-    return [due.id for due in await fetch_state.claim_due(tx, "living", now, limit=10, lease=MINUTE)]
+    return [due.id for due in await refresh.claim_due(tx, "living", now, limit=10, lease=MINUTE)]

@@ -9,10 +9,14 @@ from hypothesis.stateful import invariant, precondition, rule, run_state_machine
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.store import counts, mark_all, marks, selecting, tags, undo, unread
-from reedbed.store import entries as store
-from reedbed.store.opening import open_database
-from reedbed.store.selecting import Chosen
+from reedbed.store import tags
+from reedbed.store.engine.connect import open_database
+from reedbed.store.entries import read as store
+from reedbed.store.read_state import counts, undo, unread
+from reedbed.store.read_state import mark as mark_all
+from reedbed.store.read_state import mark as selecting
+from reedbed.store.read_state import stars as marks
+from reedbed.store.read_state.mark import Chosen
 from tests.effort import EFFORT
 from tests.store.library import Library
 from tests.store.reading_model import Act
@@ -67,9 +71,9 @@ class ReadingMachine(ReadingWorld):
         async def act() -> None:
             async with self.library.db.write() as tx:
                 if on:
-                    await marks.put(tx, user, name, [entry], self.clock)
+                    await marks.set_flag(tx, user, name, [entry], self.clock)
                 else:
-                    await marks.take(tx, user, name, [entry])
+                    await marks.clear_flag(tx, user, name, [entry])
 
         self.do(act())
         known: set[tuple[int, int]] = getattr(self.model, name)
@@ -174,7 +178,7 @@ class ReadingMachine(ReadingWorld):
         async def do() -> bool | None:
             async with self.library.db.write() as tx:
                 step = await undo.find(tx, act.user, act.token, self.clock)
-                return None if step is None else await undo.take_back(tx, step)
+                return None if step is None else await undo.apply_undo(tx, step)
 
         done = self.do(do())
         if act.expires_at <= self.clock:
@@ -190,7 +194,7 @@ class ReadingMachine(ReadingWorld):
             more = True
             while more:
                 async with self.library.db.write() as tx:
-                    more = await unread.sweep(tx, self.clock, limit=limit) is not None
+                    more = await unread.delete_expired(tx, self.clock, limit=limit) is not None
 
         self.do(do())
         self.model.acts = [act for act in self.model.acts if act.expires_at > self.clock]

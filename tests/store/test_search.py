@@ -7,8 +7,9 @@ from sqlalchemy import text
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY, SECOND
-from reedbed.store import marks, search
-from reedbed.store.statements import Statement
+from reedbed.store import search
+from reedbed.store.engine.statements import Statement
+from reedbed.store.read_state import stars as marks
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
@@ -131,8 +132,8 @@ async def test_states_narrow_the_search(shelf: Shelf) -> None:
     read, unread = await shelf.put("heron"), await shelf.put("heron")
     await shelf.library.read(shelf.reader, read)
     async with shelf.library.db.write() as tx:
-        await marks.put(tx, shelf.reader, "starred", [read], NOW)
-        await marks.put(tx, shelf.reader, "later", [unread], NOW)
+        await marks.set_flag(tx, shelf.reader, "starred", [read], NOW)
+        await marks.set_flag(tx, shelf.reader, "later", [unread], NOW)
     assert await shelf.find("heron is:unread") == [unread]
     assert await shelf.find("heron is:read") == [read]
     assert await shelf.find("heron is:starred") == [read]
@@ -188,7 +189,7 @@ async def test_nobody_finds_what_they_do_not_follow(shelf: Shelf) -> None:
 async def test_what_was_starred_stays_findable_after_leaving_the_feed(shelf: Shelf) -> None:
     kept, lost = await shelf.put("heron"), await shelf.put("heron")
     async with shelf.library.db.write() as tx:
-        await marks.put(tx, shelf.reader, "starred", [kept], NOW)
+        await marks.set_flag(tx, shelf.reader, "starred", [kept], NOW)
     await shelf.library.leave(shelf.reader, shelf.feed)
     assert await shelf.find("heron") == [kept]
     assert lost not in await shelf.find("is:read")
@@ -212,7 +213,7 @@ async def test_a_deleted_entry_leaves_the_index(shelf: Shelf) -> None:
 async def test_a_common_word_in_a_small_list_is_found(shelf: Shelf) -> None:
     starred = await shelf.put("heron", sort_at=1)
     async with shelf.library.db.write() as tx:
-        await marks.put(tx, shelf.reader, "starred", [starred], NOW)
+        await marks.set_flag(tx, shelf.reader, "starred", [starred], NOW)
     for number in range(5):
         await shelf.put("heron", sort_at=NOW + number)
     assert await shelf.find("heron is:starred") == [starred]

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.times import SECOND
-from reedbed.store import marks, search, tags
-from reedbed.store.search import fts5, lists, tsvector, ways
-from reedbed.store.search.lists import Lists
-from reedbed.store.search.narrowing import Narrow
-from reedbed.store.search.places import Hit, Span
-from reedbed.store.search.ways import Stepped, Way
+from reedbed.store import search, tags
+from reedbed.store.read_state import stars as marks
+from reedbed.store.search import planner as lists
+from reedbed.store.search import planner as ways
+from reedbed.store.search import postgresql as tsvector
+from reedbed.store.search import sqlite as fts5
+from reedbed.store.search.filters import Narrow
+from reedbed.store.search.planner import Hit, Lists, Span, Stepped, Way
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
@@ -92,7 +94,7 @@ async def _states(shelf: Shelf, chance: random.Random, puts: list[Put]) -> None:
             put.unread = False
             await shelf.library.read(shelf.reader, put.id)
     async with shelf.library.db.write() as tx:
-        await marks.put(tx, shelf.reader, "starred", [put.id for put in puts if put.starred], NOW)
+        await marks.set_flag(tx, shelf.reader, "starred", [put.id for put in puts if put.starred], NOW)
         await tags.add(tx, shelf.reader, ["kept"], NOW)
         await tags.put(tx, shelf.reader, [put.id for put in puts if put.tagged], ["kept"])
 

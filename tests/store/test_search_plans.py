@@ -7,14 +7,16 @@ import pytest
 from sqlalchemy import text
 
 from reedbed.domain.search import parse_search
-from reedbed.store.database import Tx, counting
-from reedbed.store.opening import open_database, sqlite_path
-from reedbed.store.search import fts5, lists, narrowing, tsvector
-from reedbed.store.search.narrowing import Narrow
-from reedbed.store.search.parts import words_of
-from reedbed.store.search.places import Span
-from reedbed.store.sqlite import connect
-from reedbed.store.statements import POSTGRESQL, SQLITE, Statement
+from reedbed.store.engine.connect import open_database, sqlite_path
+from reedbed.store.engine.database import Tx, counting
+from reedbed.store.engine.sqlite import connect
+from reedbed.store.engine.statements import POSTGRESQL, SQLITE, Statement
+from reedbed.store.search import filters as narrowing
+from reedbed.store.search import planner as lists
+from reedbed.store.search import postgresql as tsvector
+from reedbed.store.search import sqlite as fts5
+from reedbed.store.search.filters import Narrow, words_of
+from reedbed.store.search.planner import Span
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 

@@ -1,6 +1,7 @@
 """What the sidebar reads: the busiest feeds, and totals that leave none out."""
 
-from reedbed.store import counts, shelf
+from reedbed.store import subscriptions
+from reedbed.store.read_state import counts
 from tests.store.library import Library
 
 
@@ -10,8 +11,8 @@ async def test_the_busiest_feeds_come_in_the_order_of_all(library: Library) -> N
     for feed in (feeds[3], feeds[3], feeds[1]):
         await library.entry(feed)
     async with library.db.read() as tx:
-        all_of_them = await shelf.feeds_of(tx, ann)
-        few, checked_at = await shelf.busiest(tx, ann, 2)
+        all_of_them = await subscriptions.sidebar_feeds(tx, ann)
+        few, checked_at = await subscriptions.busiest_feeds(tx, ann, 2)
     assert few == [one for one in all_of_them if one.feed_id in (feeds[1], feeds[3])]
     assert checked_at == 0
 

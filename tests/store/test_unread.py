@@ -1,8 +1,8 @@
 """Arrivals, subscribing, leaving and coming back: who has what unread."""
 
-from reedbed.store import undo, unread
-from reedbed.store.mark_all import mark_all
-from reedbed.store.unread import Arrival
+from reedbed.store.read_state import undo, unread
+from reedbed.store.read_state.mark import mark_all
+from reedbed.store.read_state.unread import Arrival
 from tests.store.library import Library
 
 
@@ -80,7 +80,7 @@ async def test_a_forgotten_entry_leaves_every_count(library: Library) -> None:
     old, new = await library.entry(feed), await library.entry(feed)
     await library.leave(ben, feed)
     async with library.db.write() as tx:
-        await unread.forget_entries(tx, [old])
+        await unread.delete_entries(tx, [old])
     assert await library.unread_ids(ann) == [new]
     assert await library.unread_count(ann, feed) == 1
     await library.come_back(ben, feed)
@@ -101,7 +101,7 @@ async def test_an_entry_marked_unread_below_the_mark_is_marked_read_with_the_res
     async with library.db.write() as tx:
         step = await undo.find(tx, ann, "second", 1)
         assert step
-        assert await undo.take_back(tx, step)
+        assert await undo.apply_undo(tx, step)
     assert await library.unread_ids(ann) == [entry]
     assert await library.unread_count(ann, feed) == 1
 

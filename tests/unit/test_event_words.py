@@ -3,8 +3,8 @@
 import ast
 from pathlib import Path
 
-from reedbed.services.assistants import CALL
-from reedbed.web.event_words import WORDS, event_words
+from reedbed.services.mcp import CALL
+from reedbed.web.users import WORDS, event_words
 
 SERVICES = Path(__file__).parents[2] / "src" / "reedbed" / "services"
 NOTING = ("events.note", "event_log.note")

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from reedbed.api.feeds_written import ATOM, Masthead, as_atom, as_json_feed
+from reedbed.api.feed_writer import ATOM, Masthead, as_atom, as_json_feed
 from reedbed.domain.feeds import ParsedFeed
 from reedbed.ingest.parse import parse_feed
-from reedbed.store.entry_texts import EntryWords
+from reedbed.store.entries.read import EntryWords
 
 HEAD = Masthead(
     id="tag:reeds.example,2026-11-15:published-1",

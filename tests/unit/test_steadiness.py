@@ -1,5 +1,5 @@
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
-from reedbed.services.steadiness import Steadiness
+from reedbed.services.runtime import Steadiness
 
 
 class Uptime:

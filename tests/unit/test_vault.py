@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from reedbed.domain.errors import CannotStart
-from reedbed.store.vault import PREFIX, Vault, add_key, key_from_setting, make_key_file, read_key_file
+from reedbed.store.engine.encryption import (
+    PREFIX,
+    Vault,
+    add_key,
+    key_from_setting,
+    make_key_file,
+    read_key_file,
+)
 
 
 def test_what_is_encrypted_comes_back_for_its_purpose_alone() -> None:

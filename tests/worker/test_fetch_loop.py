@@ -9,17 +9,14 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.events.redis import connect
-from reedbed.events.redis_pacer import RedisPacer
-from reedbed.events.redis_reach import Reach
-from reedbed.services import outcome_writer
-from reedbed.services.leases import while_alone
-from reedbed.services.refresh import request_refresh, wake_worker
+from reedbed.events.redis import Reach, RedisPacer, connect
+from reedbed.services.jobs import while_alone
+from reedbed.services.refresh import write as outcome_writer
+from reedbed.services.refresh.check import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
-from reedbed.store.opening import open_database
-from reedbed.worker import fetch, work
-from reedbed.worker.fetch import fetch_due_feeds
-from reedbed.worker.lanes import LONGEST
+from reedbed.store.engine.connect import open_database
+from reedbed.worker import refresh, work
+from reedbed.worker.refresh import LONGEST, fetch_due_feeds
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 from tests.stumbling import Stumbling
@@ -30,7 +27,7 @@ LEASED = "SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL"
 @pytest.fixture
 def sleepy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that looks for due feeds only when it is woken."""
-    monkeypatch.setattr(fetch, "LONGEST_NAP", 600.0)
+    monkeypatch.setattr(refresh, "LONGEST_NAP", 600.0)
 
 
 @pytest.mark.usefixtures("sleepy")

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.services.jobs import Done, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from reedbed.worker import jobs as loop
-from reedbed.worker.waking import waking
+from reedbed.worker import jobs
+from reedbed.worker.sleep import waking
 from tests.crawling import Crawl
 
 
@@ -22,11 +22,11 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
         done.put_nowait(job.payload["number"])
         return Done()
 
-    monkeypatch.setattr(loop, "HANDLERS", {"work": work})
-    monkeypatch.setattr(loop, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(jobs, "HANDLERS", {"work": work})
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 3_600.0)
     stop = asyncio.Event()
     async with asyncio.timeout(30):
-        running = asyncio.create_task(loop.run_jobs(crawl.runtime, stop, grace=5))
+        running = asyncio.create_task(jobs.run_jobs(crawl.runtime, stop, grace=5))
         for number in range(3):
             await enqueue(crawl.runtime, "work", {"number": number})
             assert await done.get() == number
@@ -54,10 +54,10 @@ async def test_a_job_that_outlasts_the_grace_has_ended_when_the_loop_has(
             ended.set()
         return Done()
 
-    monkeypatch.setattr(loop, "HANDLERS", {"work": work})
+    monkeypatch.setattr(jobs, "HANDLERS", {"work": work})
     stop = asyncio.Event()
     async with asyncio.timeout(30):
-        running = asyncio.create_task(loop.run_jobs(crawl.runtime, stop, grace=0.1))
+        running = asyncio.create_task(jobs.run_jobs(crawl.runtime, stop, grace=0.1))
         await enqueue(crawl.runtime, "work", {})
         await begun.wait()
         stop.set()

@@ -1,20 +1,71 @@
-"""The built-in summary: the sentences that say most of an article, in its own words and its own language.
-
-No model, no network. A sentence is worth what its words are worth, and a word is worth how often the article
-returns to it. News says the important thing first, so early sentences weigh more; a sentence that leans on
-the one before ("But he …") reads badly alone and weighs less.
-"""
+"""Answers without a model: the sentences of the entries that name what was asked about. Pure."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from reedbed.ai.sentences import sentences
-from reedbed.domain.folding import CJK
+from reedbed.ai.responses import bounded
+from reedbed.domain.digests import Sentence
+from reedbed.domain.questions import Passage, coverage, padded
 from reedbed.domain.records import record
-from reedbed.domain.small_words import LEANING, LEANING_EAST, NO_PROSE, SMALL
+from reedbed.domain.stopwords import LEANING, LEANING_EAST, NO_PROSE, SMALL
+from reedbed.domain.text import CJK
+
+# A quotation may end inside the sentence that quotes it: 「…。」と言った。
+_WIDE_END = re.compile(
+    r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])(?!と|って|など)"
+)
+_END = re.compile(r"[.!?…؟۔।]+[\"'”’»›)\]]*\s+(?=[\"'“‘«‹(\[¿¡„–—-]*\s?[^\W_])")
+_LAST_WORD = re.compile(r"([^\s(\[\"'“‘«„]+)$")
+_NEXT_SIGN = re.compile(r"[^\W_]")
+_SHORT_FORMS = """
+mr mrs ms dr prof sr jr st vs etc e.g i.e cf al no nos vol fig approx dept est inc ltd co corp gen col sen rep
+gov lt sgt capt rev hon jan feb mar apr jun jul aug sept sep oct nov dec u.s u.k u.n a.m p.m
+z.b d.h u.a s.o bzw ca usw evtl ggf inkl nr str mio mrd tel abs art bd vgl sog jh hl hrsg
+mm mme mlle env p.ex av boul sra sres ud uds ee.uu pág núm exmo dna sig sigg dott dr.ssa ing avv ecc
+bijv o.a d.w.z blz bl.a t.ex osv m.m s.k dvs f.eks mv kl ul np tzw m.in tj г гг т.е т.д др стр ул им
+"""
+_ABBREVIATIONS = frozenset(_SHORT_FORMS.split())
+_MONTH = re.compile(r"(?:Jan|Feb|Mär|Mar|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Platz)")
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Each sentence with the number of its block."""
+    for number, line in enumerate(text.split("\n")):
+        for part in _WIDE_END.split(line.strip()):
+            for sentence in _narrow(part):
+                if sentence:
+                    yield number, sentence
+
+
+def _narrow(line: str) -> Iterator[str]:
+    """Scripts that end a sentence with a dot and a blank: a dot may also end an abbreviation or a number."""
+    start = 0
+    for end in _END.finditer(line):
+        if _is_end(line, end.start(), end.end(), end.group()):
+            yield line[start : end.end()].strip()
+            start = end.end()
+    yield line[start:].strip()
+
+
+def _is_end(line: str, dot: int, after: int, signs: str) -> bool:
+    following = _NEXT_SIGN.search(line, after)
+    starts_small = following is not None and following.group().islower()
+    if starts_small:
+        return False
+    if signs[0] != "." or signs.startswith(".."):
+        return True
+    word = _LAST_WORD.search(line, max(0, dot - 40), dot)
+    if word is None:
+        return True
+    last = word.group(1)
+    # "3. Mai", "J. Smith", "Dr. Who", "U.S. Senate"
+    is_ordinal = bool(last.isdigit() and len(last) <= 2 and _MONTH.match(line, after))
+    is_initial = len(last) == 1 and last.isalpha() and last.isupper()
+    return not (is_ordinal or is_initial or last.lower() in _ABBREVIATIONS)
+
 
 MOST_SENTENCES = 3
 LONGEST_TEXT = 700
@@ -240,3 +291,76 @@ def _cut(text: str, limit: int) -> str:
     head = text[: limit - 1]
     blank = head.rfind(" ")
     return f"{head[:blank] if blank > limit // 2 else head}".rstrip(" ,;:.–—-") + "…"
+
+
+MOST_QUOTES = 5
+MOST_SOURCES = 10
+MAX_QUOTED_TEXT = 20_000
+MAX_QUOTED_SENTENCES = 150
+LONGEST_QUOTE = 400
+LEAST = 0.6
+"""Of what was asked about, a sentence and the title above it must name so much."""
+OF_ITS_OWN = 0.34
+"""And the sentence alone so much: a title does not make every sentence below it an answer."""
+LEAST_WORDS = 4
+"""Less is a heading or a caption."""
+
+
+@record
+class _Quote:
+    text: str
+    score: float
+    passage: Passage
+    words: str
+
+
+def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Sentence, ...]:
+    """The best sentences, each once with all the entries that hold it; none where nothing fits."""
+    found = [one for passage in passages for one in _fitting(worth, passage)]
+    claims: dict[str, Sentence] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        known = claims.get(one.words)
+        if known is not None:
+            claims[one.words] = _seen_again(known, one.passage.entry_id)
+        elif len(claims) < MOST_QUOTES:
+            text = bounded(one.text, LONGEST_QUOTE)
+            claims[one.words] = Sentence(text, (one.passage.entry_id,), one.passage.language)
+    return tuple(claims.values())
+
+
+def excerpt(worth: Mapping[str, float], passage: Passage, limit: int) -> str:
+    """The beginning of an entry and what it says of the matter, for a model to read."""
+    whole = [text for _, text in sentences(passage.text[:MAX_QUOTED_TEXT])][:MAX_QUOTED_SENTENCES]
+    order = sorted(range(len(whole)), key=lambda place: (place > 1, -coverage(padded(whole[place]), worth)))
+    chosen: list[int] = []
+    left = limit
+    for place in order:
+        if left < len(whole[place]) and chosen:
+            break
+        chosen.append(place)
+        left -= len(whole[place]) + 1
+    return bounded(" ".join(whole[place] for place in sorted(chosen)), limit)
+
+
+def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
+    title = padded(passage.title)
+    for number, (_, text) in enumerate(sentences(passage.text[:MAX_QUOTED_TEXT])):
+        if number == MAX_QUOTED_SENTENCES:
+            return
+        if not _says_something(text):
+            continue
+        words = padded(text)
+        alone = coverage(words, worth)
+        together = coverage(f"{title}{words}", worth)
+        if alone >= OF_ITS_OWN and together >= LEAST:
+            yield _Quote(text, alone + together / 2 - number / 1_000, passage, words)
+
+
+def _says_something(text: str) -> bool:
+    """Where words are not written apart, a full stop makes the sentence."""
+    return len(text.split()) >= LEAST_WORDS or text.endswith(("。", "！", "？"))
+
+
+def _seen_again(claim: Sentence, entry_id: int) -> Sentence:
+    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MOST_SOURCES]
+    return Sentence(claim.text, ids, claim.language)

@@ -6,14 +6,14 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.domain.budget import MILLIONTHS, Budget, Usage
+from reedbed.domain.ai import MILLIONTHS, Budget, Usage
 from reedbed.domain.times import Instant
-from reedbed.http.caller import AdminOf, RuntimeOf
-from reedbed.http.json import json_response, moment
+from reedbed.http.auth import AdminOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.services.ai_admin import AiStatus, ai_status, reprocess, retry_all, set_paused
-from reedbed.store import summaries, summary_queue
-from reedbed.store.summary_queue import Line
+from reedbed.http.responses import json_response, moment
+from reedbed.services.ai import AiStatus, ai_status, reprocess, retry_all, set_paused
+from reedbed.store import ai, summaries
+from reedbed.store.ai import Line
 
 router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
 
@@ -98,7 +98,7 @@ async def status(runtime: RuntimeOf, caller: AdminOf) -> Response:
 @router.get("/queue", summary="What waits for the model, first first", responses={200: {"model": LineList}})
 async def queue(runtime: RuntimeOf, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await summary_queue.lines(tx, most=MOST_LINES)
+        found = await ai.list_queued(tx, most=MOST_LINES)
     return json_response({"items": [_line(one) for one in found], "next_cursor": None})
 
 

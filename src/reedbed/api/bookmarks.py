@@ -1,26 +1,47 @@
 """Bookmarks: private snapshots of entries."""
 
 from collections.abc import AsyncGenerator
+from html import escape
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from reedbed.api.bookmarks_file import netscape_lines
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow
-from reedbed.domain.paging import page_limit
-from reedbed.domain.texts import storable
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.downloads import download, json_list
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.keysets import before_of, newest_first
+from reedbed.domain.pagination import page_limit
+from reedbed.domain.text import storable, writable
+from reedbed.domain.times import SECOND
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import download, json_list, json_response, moment, text_id
 from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
+
+_HEAD = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
+<TITLE>Bookmarks</TITLE>
+<H1>Bookmarks</H1>
+<DL><p>
+"""
+
+
+async def netscape_lines(bookmarks: AsyncGenerator[Bookmark]) -> AsyncGenerator[bytes]:
+    """What has no address is left out: there would be nothing to open."""
+    yield _HEAD.encode()
+    async for bookmark in bookmarks:
+        row = bookmark.row
+        if row.url is not None:
+            href, title = _text(row.url), _text(row.title)
+            yield f'    <DT><A HREF="{href}" ADD_DATE="{row.created_at // SECOND}">{title}</A>\n'.encode()
+    yield b"</DL><p>\n"
+
+
+def _text(text: str) -> str:
+    return escape(" ".join(writable(text).split()))
+
 
 router = APIRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
 

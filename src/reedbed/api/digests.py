@@ -5,32 +5,68 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.api.cited_json import (
-    ScopeBody,
-    ScopeOut,
-    SentenceOut,
-    SourceOut,
-    scope_json,
-    scope_of,
-    sentence_json,
-    source_json,
-)
-from reedbed.domain.digest_letters import digest_markdown
-from reedbed.domain.digests import Digest, Paragraph, minute_of
+from reedbed.domain.digests import Digest, Paragraph, Scope, Sentence, Source, digest_markdown, minute_of
 from reedbed.domain.errors import NotFound
-from reedbed.domain.paging import page_limit
+from reedbed.domain.pagination import page_limit
 from reedbed.domain.summaries import EXTRACT
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
-from reedbed.http.keysets import before_of, newest_first
+from reedbed.domain.text import storable
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
-from reedbed.services.digest_schedules import end_schedule, set_schedule
-from reedbed.services.digests import ask_digest, delete_digest, get_digest
-from reedbed.services.preferences import preferences_of
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import json_response, moment, text_id
+from reedbed.services.digests import ask_digest, delete_digest, end_schedule, get_digest, set_schedule
+from reedbed.services.users import preferences_of
 from reedbed.store import digests
 from reedbed.store.digests import Schedule
+
+
+class ScopeBody(ApiModel):
+    """Nothing set: everything you can read."""
+
+    folder_id: JsonId | None = None
+    tag: str | None = Field(default=None, max_length=200)
+    q: str | None = Field(default=None, max_length=500, description="Only among what this search finds.")
+
+
+class ScopeOut(ApiModel):
+    folder_id: str | None
+    tag: str | None
+    q: str | None
+
+
+class SentenceOut(ApiModel):
+    text: str
+    entry_ids: list[str]
+
+
+class SourceOut(ApiModel):
+    entry_id: str
+    title: str
+    feed_title: str
+    at: str
+
+
+def scope_of(body: ScopeBody) -> Scope:
+    tag, q = (storable(text).strip() or None if text else None for text in (body.tag, body.q))
+    return Scope(body.folder_id, tag, q)
+
+
+def scope_json(scope: Scope) -> dict[str, str | None]:
+    return {"folder_id": text_id(scope.folder_id), "tag": scope.tag, "q": scope.q}
+
+
+def sentence_json(sentence: Sentence) -> dict[str, Any]:
+    return {"text": sentence.text, "entry_ids": list(map(str, sentence.entry_ids))}
+
+
+def source_json(source: Source) -> dict[str, Any]:
+    return {
+        "entry_id": str(source.entry_id),
+        "title": source.title,
+        "feed_title": source.feed,
+        "at": moment(source.at),
+    }
+
 
 router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
 

@@ -2,38 +2,193 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from reedbed.api.entry_json import (
-    EntryItem,
-    EntryList,
-    EntryOut,
-    VersionList,
-    entry_item,
-    entry_json,
-    revision_json,
-)
-from reedbed.api.search_json import FoundList, found_page, keyset_order
-from reedbed.domain.entries import Change, EntryPage, Selection, View, ViewQuery
+from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, Selection, View, ViewQuery
 from reedbed.domain.errors import Invalid
-from reedbed.domain.paging import Order, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.pagination import Order, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.search import MAX_TEXT
-from reedbed.domain.texts import storable
+from reedbed.domain.text import Difference, storable
 from reedbed.domain.times import Instant, from_datetime
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response
-from reedbed.http.limits import spend_search
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import place_of, spend_search
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
-from reedbed.http.places import place_of
-from reedbed.services import entries, marking
-from reedbed.services.images import pictures_for_programs
-from reedbed.services.search import SearchOrder, search_entries
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
+from reedbed.http.responses import json_response, moment
+from reedbed.services import entries, read_state
+from reedbed.services.entries import Revision
+from reedbed.services.images import Pictures, pictures_for_programs
+from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
 from reedbed.services.summaries import one_lines
+
+
+class EntryItem(ApiModel):
+    id: str = Field(examples=["4711"])
+    feed_id: str = Field(examples=["12"])
+    title: str
+    url: str | None
+    author: str | None
+    summary: str = Field(description="Plain text, at most 300 characters.")
+    one_line_summary: str | None
+    image: str | None
+    language: str | None
+    published_at: str | None = Field(examples=["2026-11-15T09:30:00Z"])
+    changed_at: str | None
+    sort_at: str
+    read: bool
+    starred: bool
+    later: bool
+    tags: list[str]
+
+
+class EntryList(ApiModel):
+    items: list[EntryItem]
+    next_cursor: str | None
+
+
+class AuthorOut(ApiModel):
+    name: str
+    url: str | None
+    email: str | None
+
+
+class AttachmentOut(ApiModel):
+    url: str
+    type: str | None
+    length: int | None
+    title: str | None
+    duration: int | None = Field(description="Seconds.")
+
+
+class EntryOut(EntryItem):
+    content: str = Field(description="Sanitised HTML.")
+    authors: list[AuthorOut]
+    categories: list[str]
+    attachments: list[AttachmentOut]
+    comments_url: str | None
+    external_url: str | None
+    words: int
+    version: int
+    fetched_at: str
+
+
+class DifferenceOut(ApiModel):
+    kind: str = Field(description="same, added or removed")
+    text: str
+
+
+class VersionOut(ApiModel):
+    version: int
+    title: str
+    content: str
+    replaced_at: str | None = Field(description="Null for the current version.")
+    title_changes: list[DifferenceOut]
+    text_changes: list[DifferenceOut] = Field(description="Against the version before.")
+
+
+class VersionList(ApiModel):
+    items: list[VersionOut]
+    next_cursor: str | None
+
+
+def entry_item(row: EntryRow, one_line: str | None = None) -> dict[str, Any]:
+    states = row.states
+    return {
+        "id": str(row.id),
+        "feed_id": str(row.feed_id),
+        "title": row.title,
+        "url": row.url,
+        "author": row.author,
+        "summary": row.summary,
+        "one_line_summary": one_line,
+        "image": row.image,
+        "language": row.language,
+        "published_at": moment(row.published_at),
+        "changed_at": moment(row.changed_at),
+        "sort_at": moment(row.sort_at),
+        "read": states.read,
+        "starred": states.starred,
+        "later": states.later,
+        "tags": states.tags,
+    }
+
+
+def entry_json(entry: Entry, pictures: Pictures, one_line: str | None = None) -> dict[str, Any]:
+    row = entry.row
+    return {
+        **entry_item(row, one_line),
+        "content": pictures.in_html(entry.content),
+        "authors": entry.authors,
+        "categories": entry.categories,
+        "attachments": entry.enclosures,
+        "comments_url": entry.comments_url,
+        "external_url": entry.external_url,
+        "words": row.words,
+        "version": row.version,
+        "fetched_at": moment(row.fetched_at),
+    }
+
+
+def revision_json(revision: Revision) -> dict[str, Any]:
+    version = revision.version
+    return {
+        "version": version.version,
+        "title": version.title,
+        "content": version.content,
+        "replaced_at": moment(version.replaced_at),
+        "title_changes": _differences(revision.title),
+        "text_changes": _differences(revision.text),
+    }
+
+
+def _differences(pieces: tuple[Difference, ...]) -> list[dict[str, str]]:
+    return [{"kind": piece.kind, "text": piece.text} for piece in pieces]
+
+
+class ExcerptOut(ApiModel):
+    text: str = Field(description="Plain text around the first match.")
+    spans: list[tuple[int, int]] = Field(description="Half-open ranges of it to mark.", examples=[[[4, 9]]])
+
+
+class MatchedOut(ApiModel):
+    title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to mark.")
+    excerpt: ExcerptOut
+
+
+class FoundItem(EntryItem):
+    matched: MatchedOut
+
+
+class FoundList(ApiModel):
+    items: list[FoundItem]
+    next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
+    unknown: list[str] = Field(
+        description="The feeds, folders and tags of the search that do not exist.",
+        examples=[["feed:nothing"]],
+    )
+
+
+def keyset_order(order: SearchOrder) -> Order:
+    """What a cursor says of its order; a ranking is made among the newest."""
+    return "newest" if order == "relevance" else order
+
+
+def found_page(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
+    following = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
+    items = [
+        {**entry_item(row, lines.get(row.id)), "matched": _matched(page.matched[row.id])} for row in page.rows
+    ]
+    unknown = [f"{each.kind}:{each.value}" for each in page.unknown]
+    return json_response({"items": items, "next_cursor": following, "unknown": unknown})
+
+
+def _matched(matched: Matched) -> dict[str, Any]:
+    excerpt = matched.excerpt
+    return {"title": matched.title, "excerpt": {"text": excerpt.text, "spans": excerpt.spans}}
+
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
@@ -57,7 +212,7 @@ class ChangeBody(ApiModel):
 class MarkBody(ApiModel):
     """Which entries: the ids, or a feed, a folder with its subfolders, a tag, a view, or all of them."""
 
-    ids: list[JsonId] | None = Field(default=None, max_length=marking.MOST_IDS)
+    ids: list[JsonId] | None = Field(default=None, max_length=read_state.MOST_IDS)
     feed_id: JsonId | None = None
     folder_id: JsonId | None = None
     tag: TagName | None = None
@@ -120,7 +275,7 @@ async def list_entries(
 
 @router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkedOut}})
 async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Response:
-    marked = await marking.mark(runtime, caller.user_id, _selection(body), read=body.read)
+    marked = await read_state.mark(runtime, caller.user_id, _selection(body), read=body.read)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 

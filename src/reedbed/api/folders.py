@@ -5,11 +5,11 @@ from pydantic import Field
 
 from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.same import SAME
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, text_id
+from reedbed.domain.unset import SAME
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath, JsonId
+from reedbed.http.responses import json_response, text_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.store import folders
 

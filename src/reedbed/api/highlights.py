@@ -1,5 +1,6 @@
 """Highlights and notes."""
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
@@ -8,16 +9,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from reedbed.api.highlights_file import markdown
 from reedbed.domain.highlights import MAX_AROUND, MAX_NOTE, MAX_QUOTE, Highlight
-from reedbed.domain.paging import page_limit
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.downloads import download, json_list
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.keysets import before_of, newest_first
+from reedbed.domain.pagination import page_limit
+from reedbed.domain.text import writable
+from reedbed.domain.times import rfc3339
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import download, json_list, json_response, moment, text_id
 from reedbed.services.highlights import (
     change_note,
     create_highlight,
@@ -27,6 +26,43 @@ from reedbed.services.highlights import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+_ADDRESS = re.compile(r"https?://[^\s<>]+\Z")
+
+
+async def markdown(highlights: AsyncGenerator[Highlight]) -> AsyncGenerator[bytes]:
+    """Neighbours from one entry share its heading."""
+    yield b"# Highlights\n"
+    heading = ""
+    async for highlight in highlights:
+        title = _heading(highlight)
+        if title != heading:
+            heading = title
+            yield f"\n## {heading}\n".encode()
+        yield _passage(highlight).encode()
+
+
+def _heading(highlight: Highlight) -> str:
+    title = _plain(highlight.entry_title) or "Untitled"
+    address = highlight.entry_url or ""
+    return f"[{title}](<{address}>)" if _ADDRESS.match(address) else title
+
+
+def _passage(highlight: Highlight) -> str:
+    lines = [line.strip() for line in writable(highlight.passage.quote).splitlines()]
+    quote = "\n".join(f"> {_escaped(line)}".rstrip() for line in lines)
+    note = f"\n{writable(highlight.note)}\n" if highlight.note else ""
+    return f"\n{quote}\n{note}\n*{rfc3339(highlight.created_at)[:10]}*\n"
+
+
+def _plain(text: str) -> str:
+    return _escaped(" ".join(writable(text).split()))
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
 
 router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
 

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.http.caller import RuntimeOf
-from reedbed.http.client_ip import client_ip
+from reedbed.http.auth import RuntimeOf, client_ip
 from reedbed.services.images import open_picture
 
 router = APIRouter(tags=["entries"])

@@ -1,29 +1,51 @@
-"""Newsletters: the addresses they come to, who sends them, mailboxes, and what waits to be confirmed."""
+"""Where mail providers call. Each door answers in the way that its provider takes for "stop" or "later"."""
 
-from typing import Any, Literal
+from base64 import b64decode
+from binascii import Error as BadBase64
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Response
+import orjson
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
+from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.newsletters import IngestAddress, Sender, WaitingConfirmation
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment, text_id
+from reedbed.http.auth import CallerOf, RuntimeOf, client_ip
+from reedbed.http.middleware import BODY_LIMIT, MAIL_LIMIT
 from reedbed.http.models import ApiModel
-from reedbed.services.mailboxes import MailboxWish, add_mailbox, ask_for_look, remove_mailbox
-from reedbed.services.newsletter_addresses import add_address, rename_address, revoke_address, written
-from reedbed.services.newsletter_senders import (
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response, moment, text_id
+from reedbed.services.newsletters.channels import (
+    MailboxWish,
+    add_mailbox,
+    ask_for_look,
+    check_token,
+    from_mailgun,
+    from_postmark,
+    from_raw,
+    from_ses,
+    remove_mailbox,
+)
+from reedbed.services.newsletters.receive import Received, Refused
+from reedbed.services.newsletters.senders import (
     CONFIRMATIONS_SHOWN,
+    add_address,
     block_address,
     block_sender,
     dismiss_confirmation,
     follow_again,
     get_sender,
+    rename_address,
+    revoke_address,
     unblock_sender,
+    written,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import mailboxes, newsletters
-from reedbed.store.mailboxes import Mailbox
+from reedbed.store import newsletters
+from reedbed.store.newsletters import Mailbox
 
 router = APIRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
 
@@ -130,7 +152,7 @@ class ConfirmationList(ApiModel):
 @router.get("/addresses", summary="Your addresses for newsletters", responses={200: {"model": AddressList}})
 async def list_addresses(runtime: RuntimeOf, caller: CallerOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.addresses_of(tx, caller.user_id)
+        found = await newsletters.list_addresses(tx, caller.user_id)
     return _items([_address(runtime, one) for one in found])
 
 
@@ -158,7 +180,7 @@ async def delete_address(runtime: RuntimeOf, caller: CallerOf, address_id: IdPat
 )
 async def list_senders(runtime: RuntimeOf, caller: CallerOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.senders_of(tx, caller.user_id)
+        found = await newsletters.list_senders(tx, caller.user_id)
     return _items([_sender(one) for one in found])
 
 
@@ -197,7 +219,7 @@ async def change_sender(
 )
 async def list_mailboxes(runtime: RuntimeOf, caller: CallerOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await mailboxes.of_user(tx, caller.user_id)
+        found = await newsletters.list_mailboxes(tx, caller.user_id)
     return _items([_mailbox(one) for one in found])
 
 
@@ -299,3 +321,116 @@ def _confirmation(one: WaitingConfirmation) -> dict[str, Any]:
         "label": one.label,
         "created_at": moment(one.created_at),
     }
+
+
+inbound_router = APIRouter(prefix="/inbound", include_in_schema=False)
+
+# A permanent refusal that each provider does not try again after.
+_POSTMARK, _MAILGUN, _SES = 403, 406, 403
+_RAW = {"unknown": 404, "large": 413, "unreadable": 422, "spam": 422, "blocked": 422, "full": 507}
+_MOST_FIELDS = 500
+
+
+@inbound_router.post("/raw")
+async def raw(
+    request: Request, runtime: RuntimeOf, to: Annotated[list[str], Query(max_length=100)]
+) -> Response:
+    """The mail itself as the body; `to` names who it was sent to."""
+    await check_token(runtime, _given_token(request), client_ip(request))
+    outcome = await from_raw(runtime, tuple(to), await request.body())
+    return _answer(
+        outcome, _RAW[outcome.why] if isinstance(outcome, Refused) and outcome.why != "busy" else 0
+    )
+
+
+@inbound_router.post("/postmark")
+async def postmark(request: Request, runtime: RuntimeOf) -> Response:
+    await check_token(runtime, _given_token(request), client_ip(request))
+    return _answer(await from_postmark(runtime, _object(await request.body())), _POSTMARK)
+
+
+@inbound_router.post("/mailgun")
+@inbound_router.post("/mailgun/mime")
+async def mailgun(request: Request, runtime: RuntimeOf) -> Response:
+    """Mailgun sends the whole mail to addresses that end in `mime`, and what it read of it to others."""
+    fields, files = await _form(request)
+    return _answer(await from_mailgun(runtime, fields, files, client_ip(request)), _MAILGUN)
+
+
+@inbound_router.post("/ses")
+async def ses(request: Request, runtime: RuntimeOf) -> Response:
+    body = await request.body()
+    if len(body) > BODY_LIMIT:
+        raise Invalid("No notification is as large as this.")
+    return _answer(await from_ses(runtime, body, client_ip(request)), _SES)
+
+
+async def _form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Fields as text and as they were sent: a whole mail in one of them is bytes of any charset."""
+    kind = request.headers.get("content-type", "")
+    files: dict[str, bytes] = {}
+    if kind.startswith("multipart/form-data"):
+        parser = MultiPartParser(
+            Headers({"content-type": f"{kind}; charset=latin-1"}),
+            request.stream(),
+            max_files=200,
+            max_fields=_MOST_FIELDS,
+            max_part_size=MAIL_LIMIT,
+        )
+        form = await _parsed(parser)
+        try:
+            for name, value in form.multi_items():
+                files[name] = await value.read() if isinstance(value, UploadFile) else value.encode("latin-1")
+        finally:
+            await form.close()
+    else:
+        pairs = _pairs(await request.body())
+        files = {name: value.encode("latin-1") for name, value in pairs}
+    return {name: data.decode("utf-8", "replace") for name, data in files.items()}, files
+
+
+async def _parsed(parser: MultiPartParser) -> FormData:
+    try:
+        return await parser.parse()
+    except (MultiPartException, KeyError) as error:
+        raise Invalid("The form could not be read.") from error
+
+
+def _pairs(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            body.decode("latin-1"), encoding="latin-1", max_num_fields=_MOST_FIELDS, keep_blank_values=True
+        )
+    except ValueError as error:
+        raise Invalid("The form could not be read.") from error
+
+
+def _answer(outcome: Received | Refused, refusal: int) -> Response:
+    if isinstance(outcome, Received):
+        return json_response({"received": outcome.new, "known": outcome.known, "unwanted": outcome.unwanted})
+    status = 429 if outcome.why == "busy" else refusal
+    error: dict[str, Any] = {"code": outcome.why, "message": outcome.reason, "details": {}}
+    return json_response({"error": error}, status)
+
+
+def _given_token(request: Request) -> str:
+    """From a bearer header, or as the password of basic authentication, which an address can hold."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    try:
+        return (
+            b64decode(value).decode("utf-8", "replace").partition(":")[2] if scheme.lower() == "basic" else ""
+        )
+    except (BadBase64, ValueError):
+        return ""
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Invalid("This is no JSON.") from error
+    if not isinstance(told, dict):
+        raise Invalid("This is no mail of Postmark's.")
+    return cast(dict[str, Any], told)

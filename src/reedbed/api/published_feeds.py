@@ -1,28 +1,122 @@
 """Published feeds: views of one's own as private addresses."""
 
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from reedbed.api.published import published_url
+from reedbed.api.feed_writer import Masthead, as_atom, as_json_feed
 from reedbed.domain.published_feeds import PublishedFeed, check_view
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment, text_id
+from reedbed.domain.times import SECOND, Instant, from_datetime, rfc3339, to_datetime
+from reedbed.domain.urls import host_of
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath, JsonId
+from reedbed.http.responses import json_response, moment, text_id
+from reedbed.services.images import pictures_for_programs
 from reedbed.services.published_feeds import (
     Opened,
+    Publication,
     get_published,
     publish_view,
+    read_publication,
     rename_published,
     renew_published,
     take_back,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import published_feeds
+from reedbed.store.entries.read import EntryWords
 
-router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
+router = APIRouter(prefix="/published", tags=["published feeds"])
+
+Writer = Callable[[Masthead, Sequence[EntryWords]], bytes]
+
+_ID_WORDS = {"digests": "digest", "stories": "story"}
+_HEADERS = {
+    "Cache-Control": "private, max-age=60",
+    "X-Robots-Tag": "noindex, nofollow",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+}
+
+
+@router.get("/{token}.atom", summary="A published view as Atom", response_class=Response)
+async def atom(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    return await _answer(request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8")
+
+
+@router.get("/{token}.json", summary="A published view as JSON Feed", response_class=Response)
+async def json_feed(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    return await _answer(
+        request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8"
+    )
+
+
+def published_url(runtime: Runtime, token: str, form: str) -> str:
+    return f"{runtime.accounts.base_url}/published/{token}.{form}"
+
+
+async def _answer(
+    request: Request, runtime: Runtime, token: str, form: str, write: Writer, media_type: str
+) -> Response:
+    publication = await read_publication(runtime, token)
+    head = _masthead(runtime, publication, published_url(runtime, token, form))
+    pictures = pictures_for_programs(runtime)
+    body = write(
+        head, [replace(entry, content=pictures.in_html(entry.content)) for entry in publication.entries]
+    )
+    tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+    changed_at = _changed_at(publication)
+    headers = {
+        **_HEADERS,
+        "ETag": tag,
+        "Last-Modified": format_datetime(to_datetime(changed_at), usegmt=True),
+    }
+    if _is_known(request, publication, tag, changed_at):
+        return Response(status_code=304, headers=headers)
+    return Response(body, 200, headers, media_type)
+
+
+def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> Masthead:
+    feed, base_url = publication.feed, runtime.accounts.base_url
+    host = host_of(base_url) or "localhost"
+    return Masthead(
+        id=f"tag:{host},{rfc3339(feed.created_at)[:10]}:published-{feed.id}",
+        title=feed.name,
+        self_url=self_url,
+        home_url=base_url,
+        updated=_changed_at(publication),
+        entry_id_base=f"tag:{host},2026:{_ID_WORDS.get(feed.view.kind, 'entry')}-",
+    )
+
+
+def _changed_at(publication: Publication) -> Instant:
+    """In whole seconds, as headers say it."""
+    times = [max(entry.fetched_at, entry.changed_at or 0) for entry in publication.entries]
+    return (
+        max(publication.feed.created_at, *times) // SECOND * SECOND if times else publication.feed.created_at
+    )
+
+
+def _is_known(request: Request, publication: Publication, tag: str, changed_at: Instant) -> bool:
+    """A tag decides where there is one. A date only for lists that change by arrivals alone."""
+    tags = request.headers.get("if-none-match")
+    if tags is not None:
+        return "*" in tags or tag in tags
+    since = request.headers.get("if-modified-since")
+    if since is None or not publication.feed.view.only_grows:
+        return False
+    try:
+        return changed_at <= from_datetime(parsedate_to_datetime(since))
+    except (ValueError, OverflowError):
+        return False
+
+
+settings_router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 
 class PublishBody(ApiModel):
@@ -63,7 +157,7 @@ class PublishedList(ApiModel):
 _OPENED = {"model": OpenedOut, "description": "With the addresses, which are shown this once."}
 
 
-@router.get(
+@settings_router.get(
     "", summary="All published feeds, without their addresses", responses={200: {"model": PublishedList}}
 )
 async def list_published(runtime: RuntimeOf, caller: CallerOf) -> Response:
@@ -72,7 +166,7 @@ async def list_published(runtime: RuntimeOf, caller: CallerOf) -> Response:
     return json_response({"items": [published_json(feed) for feed in found], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Publish a view", responses={201: _OPENED})
+@settings_router.post("", status_code=201, summary="Publish a view", responses={201: _OPENED})
 async def create(runtime: RuntimeOf, caller: CallerOf, body: PublishBody) -> Response:
     view = check_view(
         body.view, feed_id=body.feed_id, folder_id=body.folder_id, tag=body.tag, search_id=body.search_id
@@ -81,18 +175,20 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: PublishBody) -> Res
     return json_response(_opened_json(runtime, opened), 201)
 
 
-@router.get("/{published_id}", summary="One published feed", responses={200: {"model": PublishedOut}})
+@settings_router.get(
+    "/{published_id}", summary="One published feed", responses={200: {"model": PublishedOut}}
+)
 async def get(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
     return json_response(published_json(await get_published(runtime, caller.user_id, published_id)))
 
 
-@router.patch("/{published_id}", summary="Rename it", responses={200: {"model": PublishedOut}})
+@settings_router.patch("/{published_id}", summary="Rename it", responses={200: {"model": PublishedOut}})
 async def rename(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath, body: RenameBody) -> Response:
     changed = await rename_published(runtime, caller.user_id, published_id, body.name)
     return json_response(published_json(changed))
 
 
-@router.post(
+@settings_router.post(
     "/{published_id}/renew", summary="Give it a new address; the old one is dead", responses={200: _OPENED}
 )
 async def renew(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
@@ -100,7 +196,7 @@ async def renew(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> R
     return json_response(_opened_json(runtime, opened))
 
 
-@router.delete("/{published_id}", status_code=204, summary="Take it back; its address is dead")
+@settings_router.delete("/{published_id}", status_code=204, summary="Take it back; its address is dead")
 async def delete(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
     await take_back(runtime, caller.user_id, published_id)
     return Response(status_code=204)

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.api.cited_json import (
+from reedbed.api.digests import (
     ScopeBody,
     ScopeOut,
     SentenceOut,
@@ -15,17 +15,15 @@ from reedbed.api.cited_json import (
     sentence_json,
     source_json,
 )
-from reedbed.domain.paging import page_limit
+from reedbed.domain.pagination import page_limit
 from reedbed.domain.questions import Question
 from reedbed.domain.summaries import EXTRACT
-from reedbed.domain.texts import storable
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
-from reedbed.http.keysets import before_of, newest_first
-from reedbed.http.limits import SearchLimit
+from reedbed.domain.text import storable
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
+from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import json_response, moment
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.store import questions
 

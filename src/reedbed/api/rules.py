@@ -15,13 +15,13 @@ from reedbed.domain.rules import (
     read_action,
     read_condition,
 )
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment
-from reedbed.http.limits import SearchLimit
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel
-from reedbed.services.rule_runs import DryRun
-from reedbed.services.rules import (
+from reedbed.http.params import IdPath, JsonId
+from reedbed.http.responses import json_response, moment
+from reedbed.services.rules.manage import (
+    DryRun,
     RuleDraft,
     apply_rule,
     change_rule,
@@ -32,7 +32,7 @@ from reedbed.services.rules import (
     try_rule,
 )
 from reedbed.store import rules
-from reedbed.store.entry_texts import EntryWords
+from reedbed.store.entries.read import EntryWords
 
 router = APIRouter(prefix="/api/v1/rules", tags=["rules"])
 

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.domain.sharing import ShareTarget
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath, JsonId
+from reedbed.http.responses import json_response, moment
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
 
 router = APIRouter(prefix="/api/v1", tags=["sharing"])

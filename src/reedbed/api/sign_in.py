@@ -6,16 +6,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
-from reedbed.domain.texts import storable
-from reedbed.http.caller import CallerOf, RuntimeOf, SessionOf
-from reedbed.http.client_ip import client_ip
-from reedbed.http.cookies import set_sign_in_cookie
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
+from reedbed.domain.text import storable
+from reedbed.http.auth import CallerOf, RuntimeOf, SessionOf, client_ip, set_sign_in_cookie
 from reedbed.http.models import ApiModel
-from reedbed.services.identities import linked, unlink
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response, moment
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import Begun, begin, callback_url, provider_named
+from reedbed.services.sign_in import Begun, begin, callback_url, linked, provider_named, unlink
 
 router = APIRouter(tags=["auth"])
 

@@ -6,15 +6,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from reedbed.api.entry_json import EntryItem, entry_item
+from reedbed.api.entries import EntryItem, entry_item
 from reedbed.api.framing import AnalysisOut, analysis_json
-from reedbed.domain.paging import Cursor, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.stories import Outlet, Source, Story, StoryLine
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
+from reedbed.http.params import IdPath, PageCursor, PageLimit
+from reedbed.http.responses import json_response, moment
 from reedbed.services import stories as service
 from reedbed.services.summaries import one_lines
 from reedbed.store import stories

@@ -5,22 +5,20 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field
 
-from reedbed.api.feeds_out import FeedOut, feed_json
+from reedbed.api.feeds import FeedOut, feed_json
 from reedbed.domain.errors import NotFound, ReedbedError
-from reedbed.domain.paging import page_limit
-from reedbed.domain.same import SAME
+from reedbed.domain.pagination import page_limit
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
-from reedbed.domain.texts import storable
+from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND
-from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.domain.unset import SAME
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import body_of
-from reedbed.http.ids import IdPath, JsonId
-from reedbed.http.json import json_response, moment, text_id
-from reedbed.http.limits import RefreshLimit
 from reedbed.http.models import ApiModel
-from reedbed.http.offsets import next_offset, read_offset
-from reedbed.http.paging import PageCursor, PageLimit
-from reedbed.services.subscriptions import (
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, next_offset, read_offset
+from reedbed.http.responses import json_response, moment, text_id
+from reedbed.services.subscriptions.manage import (
     NO_SUCH,
     Change,
     RefusedRefresh,

@@ -5,12 +5,12 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.domain.accounts import Caller
 from reedbed.domain.summaries import EXTRACT
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response, moment
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
 

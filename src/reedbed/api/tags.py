@@ -4,11 +4,11 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.domain.entries import TagCount
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.services.tags import create_tag, delete_tag, list_tags, rename_tag
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response
+from reedbed.services.entries import create_tag, delete_tag, list_tags, rename_tag
 
 router = APIRouter(prefix="/api/v1/tags", tags=["tags"])
 

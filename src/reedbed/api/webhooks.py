@@ -5,15 +5,13 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.domain.paging import page_limit
-from reedbed.domain.same import SAME
+from reedbed.domain.pagination import page_limit
+from reedbed.domain.unset import SAME
 from reedbed.domain.webhooks import CHOOSABLE, Delivery, Webhook, read_events
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
-from reedbed.http.keysets import before_of, newest_first
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.models import ApiModel
-from reedbed.http.paging import PageCursor, PageLimit
+from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import json_response, moment
 from reedbed.services.webhooks import (
     Changes,
     change_webhook,

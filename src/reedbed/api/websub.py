@@ -5,14 +5,12 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from reedbed.domain.errors import NotFound
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.client_ip import client_ip
-from reedbed.http.ids import IdPath
-from reedbed.http.json import json_response, moment
+from reedbed.http.auth import CallerOf, RuntimeOf, client_ip
 from reedbed.http.models import ApiModel
-from reedbed.services.subscriptions import NO_SUCH
-from reedbed.services.websub_callbacks import Push, admit, answer_hub, take_push
-from reedbed.services.websub_standing import hub_standing
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response, moment
+from reedbed.services.subscriptions.manage import NO_SUCH
+from reedbed.services.websub import Push, admit, answer_hub, hub_standing, take_push
 from reedbed.store import subscriptions
 
 callbacks = APIRouter(prefix="/websub", include_in_schema=False)

@@ -1,5 +1,5 @@
 """`reedbed`: commands for people."""
 
-from reedbed.cli.root import main
+from reedbed.cli.main import main
 
 __all__ = ["main"]

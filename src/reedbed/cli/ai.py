@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from reedbed.cli.options import report_options
-from reedbed.cli.working import show, with_runtime
+from reedbed.cli.context import report_options, show, with_runtime
 from reedbed.domain.times import rfc3339
 from reedbed.services.runtime import Runtime
 
@@ -43,7 +42,7 @@ def retry(data_dir: Path | None, *, as_json: bool) -> None:
     """Wake what rests after failures."""
 
     async def work(runtime: Runtime) -> dict[str, Any]:
-        from reedbed.services.ai_admin import retry_all
+        from reedbed.services.ai import retry_all
 
         await retry_all(runtime)
         return await _status(runtime)
@@ -53,7 +52,7 @@ def retry(data_dir: Path | None, *, as_json: bool) -> None:
 
 def _set_paused(data_dir: Path | None, *, paused: bool, as_json: bool) -> None:
     async def work(runtime: Runtime) -> dict[str, Any]:
-        from reedbed.services.ai_admin import set_paused
+        from reedbed.services.ai import set_paused
 
         await set_paused(runtime, paused=paused)
         return await _status(runtime)
@@ -62,8 +61,8 @@ def _set_paused(data_dir: Path | None, *, paused: bool, as_json: bool) -> None:
 
 
 async def _status(runtime: Runtime) -> dict[str, Any]:
-    from reedbed.domain.budget import MILLIONTHS
-    from reedbed.services.ai_admin import ai_status
+    from reedbed.domain.ai import MILLIONTHS
+    from reedbed.services.ai import ai_status
 
     found = await ai_status(runtime)
     failed_at = found.breaker.last_failure_at

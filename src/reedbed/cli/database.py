@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import click
 
-from reedbed.cli.options import report_options
-from reedbed.cli.working import say, with_runtime
+from reedbed.cli.context import report_options, say, with_runtime
 from reedbed.domain.errors import CannotStart
 from reedbed.settings import load
 
@@ -37,7 +36,7 @@ def migrate(data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def backup(target: Path | None, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Copy the SQLite file to TARGET (default: backups/ in the data directory), also while Reedbed runs."""
-    from reedbed.store.backup import make_copy
+    from reedbed.store.startup import make_copy
 
     source = _sqlite_file(data_dir)
     chosen = target or source.parent / "backups" / f"{source.stem}-{time.strftime('%Y%m%d-%H%M%S')}.db"
@@ -53,7 +52,7 @@ def backup(target: Path | None, data_dir: Path | None, *, yes: bool, as_json: bo
 @report_options
 def restore(source: Path, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
     """Put a copy back as the database. Stop Reedbed first; the present file is kept beside it."""
-    from reedbed.store.backup import restore_sqlite
+    from reedbed.store.startup import restore_sqlite
 
     target = _sqlite_file(data_dir, must_exist=False)
     if not yes:
@@ -81,7 +80,7 @@ def check(data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def vacuum(data_dir: Path | None, *, as_json: bool) -> None:
     """Give unused space of the SQLite file back to the disk."""
-    from reedbed.store.vacuum import vacuum_sqlite
+    from reedbed.store.engine.sqlite import vacuum_sqlite
 
     path = _sqlite_file(data_dir)
     freed = vacuum_sqlite(path)
@@ -92,7 +91,7 @@ def vacuum(data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
     """Remove now what the settings do not keep, instead of waiting for the night."""
-    from reedbed.services.cleanups import clean_up_alone
+    from reedbed.services.retention import clean_up_alone
 
     done = with_runtime(clean_up_alone, data_dir)
     facts = ("entries_removed", "unread_removed", "articles_cleared", "feeds_removed", "bytes_freed", "notes")
@@ -109,7 +108,7 @@ def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def reindex(data_dir: Path | None, *, as_json: bool) -> None:
     """Build the search index anew; searches find what is in it so far."""
-    from reedbed.services.search_upkeep import rebuild_search
+    from reedbed.services.search import rebuild_search
 
     indexed = with_runtime(rebuild_search, data_dir)
     say(f"{indexed} entries indexed.", {"entries": indexed}, as_json=as_json)
@@ -120,7 +119,7 @@ def reindex(data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def move(target: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Copy everything into another database. Stop Reedbed first; the present one stays as it is."""
-    from reedbed.services.moving import move_collection
+    from reedbed.services.instance import move_collection
 
     settings = load({"data_dir": data_dir})
     source = settings.database
@@ -180,7 +179,7 @@ class _Progress:
 
 
 def _sqlite_file(data_dir: Path | None, *, must_exist: bool = True) -> Path:
-    from reedbed.store.opening import sqlite_path
+    from reedbed.store.engine.connect import sqlite_path
 
     url = load({"data_dir": data_dir}).database
     if not url.startswith("sqlite:"):

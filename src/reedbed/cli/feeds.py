@@ -1,21 +1,89 @@
 """`reedbed admin feed` and `reedbed admin root-domain`: how feeds are fetched and deframed for everybody."""
 
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reedbed.cli.feed_settings import setting_options, settings_of
-from reedbed.cli.options import report_options
-from reedbed.cli.working import say, show, with_runtime
-from reedbed.domain.feed_fetching import FeedFetching
+from reedbed.cli.context import report_options, say, show, with_runtime
+from reedbed.domain.errors import Invalid
+from reedbed.domain.feeds import FeedFetching
 from reedbed.domain.times import MINUTE, rfc3339
 from reedbed.services.runtime import Runtime
 
 if TYPE_CHECKING:
-    from reedbed.services.feed_settings import FeedSettings
-    from reedbed.store.operator_feeds import OperatorFeed
+    from reedbed.services.feeds import FeedSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CLEARABLE = ("proxy", "user-agent", "username", "password", "interval", "max-failures", "prompt")
+
+_OPTIONS = (
+    click.option("--proxy", help="Fetch it through this proxy: http://proxy.example:3128."),
+    click.option("--user-agent", help="What the site is told who asks."),
+    click.option("--username", help="Log in at the site with this name."),
+    click.option(
+        "--password-stdin",
+        is_flag=True,
+        help="Read the password for it from standard input; on a terminal, ask for it.",
+    ),
+    click.option("--interval", type=int, help="Minutes between checks, instead of its own rhythm."),
+    click.option(
+        "--max-failures", type=int, help="Failures in a row after which the feed stops; 1: at the first."
+    ),
+    click.option(
+        "--allow-duplicate-urls/--no-allow-duplicate-urls",
+        default=None,
+        help="Entries with the same address are different ones.",
+    ),
+    click.option(
+        "--enforce-domain/--no-enforce-domain",
+        default=None,
+        help="Leave out items of other sites (on for a new feed).",
+    ),
+    click.option("--prompt", help="What the model is asked beside; empty takes it back."),
+    click.option(
+        "--clear", multiple=True, type=click.Choice(CLEARABLE), help="Take a setting back; may be repeated."
+    ),
+)
+
+
+def setting_options(command: F) -> F:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_of(given: Mapping[str, Any]) -> "FeedSettings":
+    """What was not typed stays."""
+    from reedbed.services.feeds import FeedSettings
+
+    cleared = {name.replace("-", "_"): None for name in given["clear"]}
+    typed = {
+        name: value
+        for name, value in given.items()
+        if value is not None and name not in ("clear", "password_stdin")
+    }
+    if twice := sorted(typed.keys() & cleared.keys()):
+        raise Invalid(f"{twice[0]} is both set and cleared.", field=twice[0])
+    if "interval" in typed:
+        typed["interval"] *= MINUTE
+    if given["password_stdin"]:
+        typed["password"] = _read_password()
+    return FeedSettings(**cleared, **typed)
+
+
+def _read_password() -> str:
+    if sys.stdin.isatty():
+        return click.prompt("Password", hide_input=True)
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+if TYPE_CHECKING:
+    from reedbed.services.feeds import FeedSettings
+    from reedbed.store.feeds.admin import OperatorFeed
 
 
 @click.group()
@@ -33,7 +101,7 @@ def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool,
     settings = settings_of(given)
 
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import add_feed
+        from reedbed.services.feeds import add_feed
 
         return await add_feed(runtime, url, settings, with_root_domain=not no_root_domain)
 
@@ -57,7 +125,7 @@ def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Delete a feed softly; who follows it goes on reading it."""
 
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import delete_feed
+        from reedbed.services.feeds import delete_feed
 
         return await delete_feed(runtime, feed)
 
@@ -77,7 +145,7 @@ def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Let the doors serve it and workers take it; does not schedule a run."""
 
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import enable_feed
+        from reedbed.services.feeds import enable_feed
 
         return await enable_feed(runtime, feed)
 
@@ -91,7 +159,7 @@ def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Shut the doors at once; no worker takes it, whatever is scheduled."""
 
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import disable_feed
+        from reedbed.services.feeds import disable_feed
 
         return await disable_feed(runtime, feed)
 
@@ -104,7 +172,7 @@ def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def polling(feed: str, state: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Schedule the next run after each good one, or not."""
-    from reedbed.services.feed_settings import FeedSettings
+    from reedbed.services.feeds import FeedSettings
 
     _change(feed, FeedSettings(polling=state == "on"), data_dir, as_json=as_json)
 
@@ -116,7 +184,7 @@ def list_command(data_dir: Path | None, *, as_json: bool) -> None:
     why."""
 
     async def work(runtime: Runtime) -> list[dict[str, Any]]:
-        from reedbed.services.operator_feeds import list_feeds
+        from reedbed.services.feeds import list_feeds
 
         return [_line(one, as_json=as_json) for one in await list_feeds(runtime)]
 
@@ -130,7 +198,7 @@ def sync(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Run a feed now, also one that stopped; fails for a disabled or deleted one."""
 
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import sync_feed
+        from reedbed.services.feeds import sync_feed
 
         return await sync_feed(runtime, feed)
 
@@ -148,7 +216,7 @@ def list_root_domains_command(data_dir: Path | None, *, as_json: bool) -> None:
     """Every root domain, with its number of feeds."""
 
     async def work(runtime: Runtime) -> list[dict[str, Any]]:
-        from reedbed.services.operator_feeds import list_root_domains
+        from reedbed.services.feeds import list_root_domains
 
         return [{"root_domain": name, "feeds": count} for name, count in await list_root_domains(runtime)]
 
@@ -173,14 +241,14 @@ def clear_root_domain_command(feed: str, data_dir: Path | None, *, as_json: bool
 
 
 def _set_root_domain(feed: str, domain: str | None, data_dir: Path | None, *, as_json: bool) -> None:
-    from reedbed.services.feed_settings import FeedSettings
+    from reedbed.services.feeds import FeedSettings
 
     _change(feed, FeedSettings(root_domain=domain), data_dir, as_json=as_json)
 
 
 def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_json: bool) -> None:
     async def work(runtime: Runtime) -> "OperatorFeed":
-        from reedbed.services.operator_feeds import change_feed
+        from reedbed.services.feeds import change_feed
 
         return await change_feed(runtime, feed, settings)
 

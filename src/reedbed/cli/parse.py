@@ -1,4 +1,4 @@
-"""`reedbed parse`: one feed as JSON Feed 1.1 on standard output."""
+"""`reedbed extract`: the article of one page as JSON on standard output."""
 
 import asyncio
 import sys
@@ -7,11 +7,15 @@ from pathlib import Path
 import click
 import orjson
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import NotAFeed
-from reedbed.domain.fetching import Fetched, FetchRequest, NotModified
 from reedbed.domain.records import record
+from reedbed.domain.refresh.outcomes import Fetched, FetchRequest, NotModified
+from reedbed.domain.times import rfc3339
+from reedbed.ingest.article.extract import Article, NotAnArticle, extract_article
 from reedbed.ingest.parse import parse_safely
-from reedbed.ingest.parse.jsonfeed_out import as_json_feed
+from reedbed.ingest.parse.jsonfeed import as_json_feed
+from reedbed.ingest.sanitize.media import standing_alone
 from reedbed.settings import load
 
 
@@ -61,8 +65,8 @@ def _read(name: str) -> Source | NotAFeed:
 
 
 async def _fetch(url: str) -> Source | NotAFeed:
-    from reedbed.ingest.fetch import Fetcher
-    from reedbed.ingest.guard import Guard
+    from reedbed.ingest.http.client import Fetcher
+    from reedbed.ingest.http.guard import Guard
 
     fetcher = Fetcher(Guard(load().allow_networks))
     try:
@@ -74,3 +78,41 @@ async def _fetch(url: str) -> Source | NotAFeed:
     if isinstance(outcome, NotModified):
         return NotAFeed("The server answered that nothing has changed.")
     return NotAFeed(outcome.message)
+
+
+@click.command("extract")
+@click.argument("file", metavar="FILE")
+@click.option("--url", required=True, metavar="URL", help="Where the page came from, for relative addresses.")
+@click.option("--keep", default=None, metavar="CSS", help="Selector of what the article is.")
+@click.option("--drop", default=None, metavar="CSS", help="Selector of what it is not.")
+def extract_command(file: str, url: str, keep: str | None, drop: str | None) -> None:
+    """Print the article of a page as JSON: title, byline, date, picture, sanitised content and text."""
+    try:
+        found = extract_article(_read_page(file), url, keep=keep, drop=drop)
+    except (Invalid, OSError) as error:
+        found = NotAnArticle(_sentence(error))
+    if isinstance(found, NotAnArticle):
+        click.echo(found.reason, err=True)
+        sys.exit(1)
+    click.echo(orjson.dumps(_shape(found)))
+
+
+def _read_page(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+
+
+def _sentence(error: Invalid | OSError) -> str:
+    return error.message if isinstance(error, Invalid) else f"The file cannot be read: {error.strerror}."
+
+
+def _shape(article: Article) -> dict[str, str | None]:
+    return {
+        "title": article.title,
+        "byline": article.byline,
+        "site_name": article.site_name,
+        "published": None if article.published is None else rfc3339(article.published),
+        "lang": article.lang,
+        "image": article.image,
+        "content_html": standing_alone(article.content_html),
+        "text": article.text,
+    }

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from reedbed.cli.options import report_options
-from reedbed.cli.working import say, show, with_runtime
-from reedbed.domain.accounts import ROLES, User
+from reedbed.cli.context import report_options, say, show, with_runtime
 from reedbed.domain.times import rfc3339
+from reedbed.domain.users import ROLES, User
 from reedbed.services.runtime import Runtime
 
 EVERYBODY = 2**31
@@ -30,7 +29,7 @@ def list_users(data_dir: Path | None, *, as_json: bool) -> None:
         from reedbed.store import users
 
         async with runtime.db.read() as tx:
-            found = await users.members(tx, after=0, limit=EVERYBODY)
+            found = await users.list_members(tx, after=0, limit=EVERYBODY)
         return [
             {
                 **_shown(one.user),
@@ -53,8 +52,7 @@ def add(email: str, role: str, data_dir: Path | None, *, password_stdin: bool, a
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
     async def work(runtime: Runtime) -> dict[str, Any]:
-        from reedbed.services.members import add_member
-        from reedbed.services.passwords import reset_link
+        from reedbed.services.users import add_member, reset_link
 
         made = await add_member(runtime, email, password, role)
         link = {} if password is not None else {"link": await reset_link(runtime, made)}
@@ -70,8 +68,7 @@ def reset_link_command(email: str, data_dir: Path | None, *, as_json: bool) -> N
     """Print a link to choose a new password; it works once, for an hour."""
 
     async def work(runtime: Runtime) -> str:
-        from reedbed.services.members import find_member
-        from reedbed.services.passwords import reset_link
+        from reedbed.services.users import find_member, reset_link
 
         return await reset_link(runtime, await find_member(runtime, email))
 
@@ -86,7 +83,7 @@ def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Invite somebody: print the link, and mail it where mail is set up."""
 
     async def work(runtime: Runtime) -> str:
-        from reedbed.services.registration import invite
+        from reedbed.services.users import invite
 
         return (await invite(runtime, email)).url
 
@@ -99,7 +96,7 @@ def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Shut somebody out: logged out everywhere, tokens asleep; nothing is deleted."""
-    from reedbed.services.members import disable_member
+    from reedbed.services.users import disable_member
 
     _change(email, disable_member, data_dir, as_json=as_json)
 
@@ -109,7 +106,7 @@ def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Let somebody in again."""
-    from reedbed.services.members import enable_member
+    from reedbed.services.users import enable_member
 
     _change(email, enable_member, data_dir, as_json=as_json)
 
@@ -120,7 +117,7 @@ def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @report_options
 def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Make somebody an owner, an admin or a plain user."""
-    from reedbed.services.members import set_role
+    from reedbed.services.users import set_role
 
     _change(email, lambda runtime, user: set_role(runtime, user, role), data_dir, as_json=as_json)
 
@@ -133,7 +130,7 @@ def delete(email: str, data_dir: Path | None, *, yes: bool, as_json: bool) -> No
     """Delete an account with everything in it, for good."""
 
     async def work(runtime: Runtime) -> None:
-        from reedbed.services.members import delete_member, find_member
+        from reedbed.services.users import delete_member, find_member
 
         member = await find_member(runtime, email)
         if not yes:
@@ -152,7 +149,7 @@ def _change(
     as_json: bool,
 ) -> None:
     async def work(runtime: Runtime) -> dict[str, Any]:
-        from reedbed.services.members import find_member
+        from reedbed.services.users import find_member
 
         return _shown(await change(runtime, await find_member(runtime, email)))
 

@@ -1,13 +1,15 @@
-"""Entries as a reader meets them: rows of a list, one entry in full, and the questions asked about them."""
+"""What a tag may be called."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Literal, NamedTuple
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import Author, Enclosure
-from reedbed.domain.paging import Cursor, Order
+from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.records import record
+from reedbed.domain.text import shown_line
 from reedbed.domain.times import Instant
 
 View = Literal["unread", "all", "starred", "later", "history", "muted"]
@@ -220,3 +222,26 @@ def _upwards(folder_id: int | None, parents: Mapping[int, int | None]) -> set[in
         path.add(folder_id)
         folder_id = parents[folder_id]
     return path
+
+
+LONGEST = 100
+MOST_ON_AN_ENTRY = 50
+MOST_TAGS = 2_000
+
+
+def tag_name(text: str) -> str:
+    """Spaces around and within are made single; the rest is the user's own."""
+    name = shown_line(text)
+    if not name:
+        raise Invalid("A tag needs a name.", field="name")
+    if len(name) > LONGEST:
+        raise Invalid(f"A tag's name may have at most {LONGEST} characters.", field="name")
+    return name
+
+
+def tag_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in the order given."""
+    names = tuple(dict.fromkeys(tag_name(text) for text in texts))
+    if len(names) > MOST_ON_AN_ENTRY:
+        raise Invalid(f"An entry may have at most {MOST_ON_AN_ENTRY} tags.", field="tags")
+    return names

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
-from reedbed.domain.texts import shown_line
+from reedbed.domain.text import shown_line
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255

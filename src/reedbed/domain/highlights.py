@@ -5,7 +5,7 @@ A passage is known by its text and what stands around it, because markup changes
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.texts import storable
+from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 
 MAX_QUOTE = 5_000

@@ -8,24 +8,288 @@ It answers whether a pattern occurs in a text, without regard to case. It knows 
 `\\d \\w \\s`, groups, `|`, `* + ? {m,n}`, `^ $ \\b`; not look-around and back-references.
 """
 
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import lru_cache
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.pattern_syntax import (
-    Assertion,
-    Choice,
-    Edge,
-    Node,
-    Repeat,
-    Sequence,
-    Sign,
-    Test,
-    is_word,
-    must_contain,
-    read_pattern,
-    refusal,
-)
+from reedbed.domain.records import record
+
+MAX_REPEAT = 100
+_MAX_DEPTH = 30
+
+Test = Callable[[str], bool]
+
+
+class Assertion(Enum):
+    START = auto()
+    END = auto()
+    WORD_EDGE = auto()
+    NO_WORD_EDGE = auto()
+
+
+@record
+class Sign:
+    test: Test
+    literal: str | None = None
+    """Set: only this one sign passes."""
+
+
+@record
+class Edge:
+    kind: Assertion
+
+
+@record
+class Sequence:
+    parts: tuple["Node", ...]
+
+
+@record
+class Choice:
+    parts: tuple["Node", ...]
+
+
+@record
+class Repeat:
+    part: "Node"
+    least: int
+    most: int | None
+
+
+Node = Sign | Edge | Sequence | Choice | Repeat
+
+
+def read_pattern(pattern: str) -> Node:
+    return _Reader(pattern).read()
+
+
+def must_contain(node: Node) -> tuple[str, ...]:
+    """Texts in lower case of which every match holds at least one; none where nothing is certain."""
+    match node:
+        case Sign(literal=str(sign)):
+            return (sign,)
+        case Sequence(parts):
+            return max(_runs(parts), key=_shortest, default=())
+        case Choice(parts):
+            each = [must_contain(part) for part in parts]
+            return tuple(text for found in each for text in found) if all(each) else ()
+        case Repeat(part, least, _) if least > 0:
+            return must_contain(part)
+        case _:
+            return ()
+
+
+def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
+    """The literal runs of a sequence, and what its other parts are certain of."""
+    run = ""
+    for part in parts:
+        match part:
+            case Sign(literal=str(sign)):
+                run += sign
+            case Edge():
+                pass
+            case _:
+                yield (run,) if run else ()
+                yield must_contain(part)
+                run = ""
+    yield (run,) if run else ()
+
+
+def _shortest(texts: tuple[str, ...]) -> int:
+    return min(map(len, texts), default=0)
+
+
+def is_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
+def refusal(reason: str) -> Invalid:
+    return Invalid(f"This pattern cannot be used: {reason}.", field="value")
+
+
+_CLASSES: dict[str, Test] = {
+    "d": str.isdecimal,
+    "D": lambda sign: not sign.isdecimal(),
+    "w": is_word,
+    "W": lambda sign: not is_word(sign),
+    "s": str.isspace,
+    "S": lambda sign: not sign.isspace(),
+}
+_EDGES = {"b": Assertion.WORD_EDGE, "B": Assertion.NO_WORD_EDGE, "A": Assertion.START, "Z": Assertion.END}
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
+_COUNTS = re.compile(r"\{(\d{1,4})?(,)?(\d{1,4})?\}")
+
+
+class _Reader:
+    """From the text of a pattern to its tree."""
+
+    def __init__(self, pattern: str) -> None:
+        self.text = pattern.removeprefix("(?i)")
+        self.place = 0
+        self.depth = 0
+
+    def read(self) -> Node:
+        tree = self._choice()
+        if self.place < len(self.text):
+            raise refusal("a bracket ) has no beginning")
+        return tree
+
+    def _choice(self) -> Node:
+        parts = [self._sequence()]
+        while self._take("|"):
+            parts.append(self._sequence())
+        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+
+    def _sequence(self) -> Node:
+        parts: list[Node] = []
+        while self.place < len(self.text) and self.text[self.place] not in "|)":
+            parts.append(self._repeated(self._atom()))
+        return Sequence(tuple(parts))
+
+    def _repeated(self, node: Node) -> Node:
+        bounds = self._bounds()
+        if bounds is None:
+            return node
+        if isinstance(node, Edge):
+            raise refusal("an edge cannot be repeated")
+        # Lazy or greedy is one to a matcher that only says whether; possessive is not.
+        self._take("?")
+        if self._take("+") or self._bounds() is not None:
+            raise refusal("one repetition follows another")
+        return Repeat(node, *bounds)
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._take(sign):
+                return bounds
+        counts = _COUNTS.match(self.text, self.place)
+        if counts is None or not (counts[1] or counts[3]):
+            return None
+        self.place = counts.end()
+        least = int(counts[1] or 0)
+        most = int(counts[3]) if counts[3] else None if counts[2] else least
+        if max(least, most or 0) > MAX_REPEAT or (most is not None and most < least):
+            raise refusal(f"a number of repetitions must go up and not over {MAX_REPEAT}")
+        return least, most
+
+    def _atom(self) -> Node:
+        sign = self._next()
+        match sign:
+            case "(":
+                return self._group()
+            case "[":
+                return Sign(self._class())
+            case ".":
+                return Sign(lambda other: other != "\n")
+            case "^":
+                return Edge(Assertion.START)
+            case "$":
+                return Edge(Assertion.END)
+            case "\\":
+                return self._escape()
+            case "*" | "+" | "?":
+                raise refusal(f"there is nothing before {sign} to repeat")
+            case _:
+                return _literal_sign(sign)
+
+    def _group(self) -> Node:
+        if self._take("?") and not self._take(":"):
+            raise refusal("groups that begin with (? are not supported, except (?: and (?i) at the start")
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise refusal("its brackets are nested too deeply")
+        inner = self._choice()
+        if not self._take(")"):
+            raise refusal("a bracket ( has no end")
+        self.depth -= 1
+        return inner
+
+    def _escape(self) -> Node:
+        sign = self._next()
+        if sign in _EDGES:
+            return Edge(_EDGES[sign])
+        if sign in _CLASSES:
+            return Sign(_CLASSES[sign])
+        return _literal_sign(self._literal(sign))
+
+    def _literal(self, sign: str) -> str:
+        if sign.isascii() and sign.isdigit():
+            raise refusal("back-references are not supported")
+        if sign in _CONTROLS:
+            return _CONTROLS[sign]
+        if sign.isascii() and sign.isalpha():
+            raise refusal(f"\\{sign} is not known")
+        return sign
+
+    def _class(self) -> Test:
+        negated = self._take("^")
+        tests: list[Test] = []
+        signs, ranges = set[str](), list[tuple[str, str]]()
+        first = True
+        while first or not self._take("]"):
+            low = self._class_sign(tests)
+            first = False
+            if low is None:
+                continue
+            if self._peek() == "-" and self._peek(1) not in ("]", ""):
+                self.place += 1
+                high = self._class_sign(tests)
+                if high is None or high < low:
+                    raise refusal("a range in [ ] must go up")
+                ranges.append((low, high))
+            else:
+                signs.add(low)
+        tests.append(_one_of(signs))
+        tests.extend(_between(low, high) for low, high in ranges)
+        return _any_of(tests, negated=negated)
+
+    def _class_sign(self, tests: list[Test]) -> str | None:
+        """One sign of a class; a class within it, like `\\d`, goes to `tests` and answers None."""
+        sign = self._next()
+        if sign != "\\":
+            return sign
+        sign = self._next()
+        if sign in _CLASSES:
+            tests.append(_CLASSES[sign])
+            return None
+        return self._literal(sign)
+
+    def _peek(self, ahead: int = 0) -> str:
+        return self.text[self.place + ahead : self.place + ahead + 1]
+
+    def _next(self) -> str:
+        if self.place >= len(self.text):
+            raise refusal("it breaks off in the middle")
+        self.place += 1
+        return self.text[self.place - 1]
+
+    def _take(self, sign: str) -> bool:
+        if self._peek() != sign:
+            return False
+        self.place += 1
+        return True
+
+
+def _literal_sign(sign: str) -> Sign:
+    lower = sign.lower()
+    return Sign(_one_of({sign}), lower if len(lower) == 1 else None)
+
+
+def _one_of(signs: Iterable[str]) -> Test:
+    # The text is lower case already; a sign may have lower forms of two letters, which never meet one.
+    return frozenset(sign.lower() for sign in signs).__contains__
+
+
+def _between(low: str, high: str) -> Test:
+    return lambda sign: low <= sign <= high or (len(upper := sign.upper()) == 1 and low <= upper <= high)
+
+
+def _any_of(tests: list[Test], *, negated: bool) -> Test:
+    return lambda sign: any(test(sign) for test in tests) != negated
+
 
 MAX_PATTERN = 500
 MAX_STATES = 1_000

@@ -4,7 +4,7 @@ from reedbed.domain.entries import VIEWS, View, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_TAG
-from reedbed.domain.texts import shown_line, storable
+from reedbed.domain.text import shown_line, storable
 from reedbed.domain.times import Instant
 
 MAX_FEED_NAME = 100

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from reedbed.domain.cited import Scope, Sentence, Source, Status
+from reedbed.domain.digests import Scope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
-from reedbed.domain.folding import index_text, is_cjk
 from reedbed.domain.records import record
-from reedbed.domain.texts import shown_line
+from reedbed.domain.text import index_text, is_cjk, shown_line
 from reedbed.domain.times import Instant
 
 LONGEST_QUESTION = 500
@@ -151,6 +150,6 @@ def _may_go_on(word: str) -> bool:
 
 @cache
 def _folded_small() -> frozenset[str]:
-    from reedbed.domain.small_words import SMALL  # three megabytes of words and patterns, once needed
+    from reedbed.domain.stopwords import SMALL  # three megabytes of words and patterns, once needed
 
     return frozenset(token for word in SMALL | _ASKING for token in index_text(word).split())

@@ -1,19 +1,23 @@
-"""The search language: what a person types becomes a value that both engines answer.
-
-    words "a phrase" -without pref* this OR that title:word author:name
-    feed:name folder:name tag:name is:unread is:starred lang:de after:2026-11-01 before:7d
-
-Anything is a search: what makes no sense is taken as words. Only a date that cannot be read is refused,
-because a silently dropped one would show the wrong entries.
-"""
+"""Where a text matches a search, and the part of it worth showing."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.folding import index_text, is_cjk, query_tokens
 from reedbed.domain.records import record
+from reedbed.domain.text import (
+    CJK,
+    fold,
+    fold_with_places,
+    index_text,
+    is_cjk,
+    query_tokens,
+    shown_line,
+    storable,
+)
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 
 __all__ = ["Filter", "SearchQuery", "Term", "index_text", "parse_search"]
@@ -181,3 +185,213 @@ def _date(text: str) -> datetime:
     if day:
         return datetime(int(day[1]), int(day[2] or 1), int(day[3] or 1), tzinfo=UTC)
     return datetime.fromisoformat(text.upper())
+
+
+LONGEST_NAME = 100
+MOST_SEARCHES = 50
+
+
+@record
+class SavedSearch:
+    id: int
+    name: str
+    query: str
+    position: int
+    created_at: Instant
+
+
+@record
+class UnreadMatches:
+    count: int
+    more: bool
+    """There are at least so many, and counting stopped."""
+
+
+def search_name(text: str) -> str:
+    name = shown_line(text)
+    if not name:
+        raise Invalid("A saved search needs a name.", field="name")
+    if len(name) > LONGEST_NAME:
+        raise Invalid(f"The name may have at most {LONGEST_NAME} characters.", field="name")
+    return name
+
+
+def search_text(text: str, now: Instant) -> str:
+    query = " ".join(storable(text).split())
+    if len(query) > MAX_TEXT:
+        raise Invalid(f"A search may have at most {MAX_TEXT} characters.", field="query")
+    if parse_search(query, now).is_empty:
+        raise Invalid("Say what to search for: words, or a filter such as is:starred.", field="query")
+    return query
+
+
+MAX_INDEXED_TEXT = 100_000
+"""Characters of an entry that can be found. PostgreSQL takes no vector of a megabyte or more."""
+_MAX_FOLDED = 120_000
+_MAX_WORD = 200
+_LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD}}})\w+")
+
+
+class SearchWords(NamedTuple):
+    """Folded: words and blanks, nothing else. A tuple, since one is made for every new entry."""
+
+    title: str = ""
+    text: str = ""
+    author: str = ""
+
+
+def search_words(title: str, text: str, author: str | None = None) -> SearchWords:
+    return SearchWords(_folded(title), _folded(text), _folded(author or ""))
+
+
+def _folded(text: str) -> str:
+    folded = index_text(text[:MAX_INDEXED_TEXT])[:_MAX_FOLDED]
+    return _LONG_WORD.sub(r"\1", folded) if _has_long_word(folded) else folded
+
+
+def _has_long_word(folded: str) -> bool:
+    """Leaps from blank to blank: the pattern would try every letter of every word."""
+    start = 0
+    while len(folded) - start > _MAX_WORD:
+        blank = folded.rfind(" ", start, start + _MAX_WORD + 1)
+        if blank < 0:
+            return True
+        start = blank + 1
+    return False
+
+
+_TITLE, _AUTHOR, _LEAD = 4.0, 2.0, 1.0
+_ALL_IN_TITLE = 3.0
+_FRESH = 1.0
+_HALF_FRESH = 30 * DAY
+
+
+@record
+class Candidate:
+    id: int
+    sort_at: Instant
+    title: str
+    summary: str
+    author: str | None
+
+
+def ranked(candidates: Iterable[Candidate], query: SearchQuery, now: Instant) -> list[int]:
+    """The ids, best first; among equals the newer one."""
+    groups = [tuple(map(_needle, group)) for group in query.groups]
+    scored = [(_score(each, groups, now), each.sort_at, each.id) for each in candidates]
+    return [id for _, _, id in sorted(scored, reverse=True)]
+
+
+def _needle(term: Term) -> str:
+    tokens = " ".join(term.tokens)
+    return f" {tokens}" if term.prefix else f" {tokens} "
+
+
+def _score(candidate: Candidate, groups: list[tuple[str, ...]], now: Instant) -> float:
+    title, lead = _padded(candidate.title), _padded(candidate.summary)
+    author = _padded(candidate.author or "")
+    in_title = [any(needle in title for needle in group) for group in groups]
+    score = _ALL_IN_TITLE if groups and all(in_title) else 0.0
+    for named, group in zip(in_title, groups, strict=True):
+        score += _TITLE * named
+        score += _LEAD * any(needle in lead for needle in group)
+        score += _AUTHOR * any(needle in author for needle in group)
+    age = max(now - candidate.sort_at, 0)
+    return score + _FRESH / (1 + age / _HALF_FRESH)
+
+
+def _padded(text: str) -> str:
+    return f" {' '.join(index_text(text).split())} "
+
+
+Span = tuple[int, int]
+
+MAX_READ = 20_000
+_EXCERPT_LEAD = 60
+_SEEN = 80
+"""Characters that a row of a list has room for on a phone; a match beyond them moves to the front."""
+
+_NOT_AFTER_LETTER = f"(?<![^\\W{CJK}])"
+_NOT_BEFORE_LETTER = f"(?![^\\W{CJK}])"
+
+
+@record
+class Excerpt:
+    text: str
+    spans: tuple[Span, ...]
+    """Half-open ranges of `text` to mark, in order, apart from each other."""
+
+
+def highlight(text: str, query: SearchQuery) -> tuple[Span, ...]:
+    """The ranges of `text` (its first 20,000 characters) that the search asked for."""
+    pattern = _pattern(query)
+    return () if pattern is None else _spans(text[:MAX_READ], pattern)
+
+
+def shows(text: str, query: SearchQuery) -> bool:
+    """Whether `highlight` would find something."""
+    pattern = _pattern(query)
+    return pattern is not None and pattern.search(fold(text[:MAX_READ])) is not None
+
+
+def excerpt(text: str, query: SearchQuery, length: int = 300) -> Excerpt:
+    """About `length` characters around the first match, cut between words; else the beginning."""
+    pattern = _pattern(query)
+    start = _start(text, pattern) if pattern else 0
+    end = _word_end(text, start, start + length)
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    shown = f"{before}{text[start:end]}{after}"
+    return Excerpt(shown, _spans(shown, pattern) if pattern else ())
+
+
+def _start(text: str, pattern: re.Pattern[str]) -> int:
+    """Near the first match. Folding moves it by a letter here and there, which the lead makes good."""
+    hit = pattern.search(fold(text[:MAX_READ]))
+    return 0 if hit is None or hit.end() <= _SEEN else _word_start(text, hit.start() - _EXCERPT_LEAD)
+
+
+def _spans(text: str, pattern: re.Pattern[str]) -> tuple[Span, ...]:
+    folded, places = fold_with_places(text)
+    found = ((places[hit.start()], places[hit.end() - 1] + 1) for hit in pattern.finditer(folded))
+    return tuple(_joined(found))
+
+
+@lru_cache(maxsize=64)
+def _pattern(query: SearchQuery) -> re.Pattern[str] | None:
+    terms = (term for group in query.groups for term in group)
+    alternatives = sorted({part for term in terms if (part := _term_pattern(term))}, key=len, reverse=True)
+    return re.compile("|".join(alternatives)) if alternatives else None
+
+
+def _term_pattern(term: Term) -> str:
+    words = fold(term.text).split()
+    if not words:
+        return ""
+    first = "" if is_cjk(words[0][0]) else _NOT_AFTER_LETTER
+    goes_on = term.prefix or is_cjk(words[-1][-1])
+    last = "[^\\W_]*" if term.prefix and not is_cjk(words[-1][-1]) else "" if goes_on else _NOT_BEFORE_LETTER
+    return f"{first}{' +'.join(map(re.escape, words))}{last}"
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _word_start(text: str, near: int) -> int:
+    if near <= 0:
+        return 0
+    blank = text.find(" ", near, near + _EXCERPT_LEAD // 2)
+    return near if blank < 0 else blank + 1
+
+
+def _word_end(text: str, start: int, near: int) -> int:
+    if near >= len(text):
+        return len(text)
+    blank = text.rfind(" ", max(start, near - _EXCERPT_LEAD // 2), near)
+    return near if blank < 0 else blank

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.texts import storable
+from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 

@@ -1,9 +1,13 @@
-"""Summaries: what they are kept under, how they wait for the model, and what a failure means for them."""
+"""Which new entries are summarised by themselves: a feed's own wish, else its folder's, else the user's."""
 
+from collections.abc import Iterable
 from typing import Literal
 
+from reedbed.domain.errors import Invalid
+from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant, Millis
+from reedbed.domain.users import MOST_WORDS, Preferences
 
 PROMPT_VERSION = 1
 EXTRACT = "extract"
@@ -103,3 +107,27 @@ def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -
     if lasting:
         return Setback(attempts, empties, error_type, given_up=True)
     return Setback(0, empties, error_type, cooldown_until=now + COOLDOWN)
+
+
+NEVER = -1
+
+
+def check_summary_words(words: int | None) -> int | None:
+    """None: as around it; -1: never; else at least so many words."""
+    if words is not None and not NEVER <= words <= MOST_WORDS:
+        raise Invalid(f"summary_words must be between -1 and {MOST_WORDS}.", field="summary_words")
+    return words
+
+
+def words_wanted(
+    own: int | None, folder_id: int | None, folders: Iterable[FolderRow], chosen: Preferences
+) -> int:
+    """How many words a new entry of this feed must have; `NEVER` when none is summarised."""
+    if own is not None:
+        return own
+    rows = {row.id: row for row in folders}
+    for id_ in ancestors(rows.values(), folder_id) if folder_id is not None else ():
+        words = rows[id_].summary_words
+        if words is not None:
+            return words
+    return chosen.auto_summary_words if chosen.auto_summaries else NEVER

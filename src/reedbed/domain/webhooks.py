@@ -12,11 +12,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from reedbed.domain.email import Letter
 from reedbed.domain.errors import Invalid
-from reedbed.domain.letters import Letter
 from reedbed.domain.records import record
-from reedbed.domain.retries import may_pass
-from reedbed.domain.texts import storable
+from reedbed.domain.refresh.outcomes import may_pass
+from reedbed.domain.text import storable
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 

@@ -1,4 +1,4 @@
-"""The bus: publish a hint, listen to hints, in one process or in many. One protocol, two makes, one test."""
+"""The bus of a single process."""
 
 import asyncio
 import secrets
@@ -6,9 +6,10 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Protocol
 
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 
 BACKLOG = 1_000
 """How many hints a process remembers, to replay them to a stream that comes back."""
@@ -122,3 +123,11 @@ def _beginning() -> Hint:
 
 def new_hint_id() -> str:
     return f"{time.time_ns() // 1_000_000:x}-{secrets.token_hex(4)}"
+
+
+class MemoryBus(LocalHub):
+    async def publish(self, hint: Hint) -> None:
+        self.deliver(replace(hint, id=new_hint_id()))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

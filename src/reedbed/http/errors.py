@@ -1,6 +1,16 @@
-"""The one table from error to status. The API answers it as JSON, the page as a page."""
+"""Every failure becomes an answer: JSON for programs, a page for people, never a traceback."""
 
+import errno
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import quote
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reedbed.domain.errors import (
     Conflict,
@@ -14,7 +24,9 @@ from reedbed.domain.errors import (
     Unauthorized,
     Unavailable,
 )
-from reedbed.domain.texts import storable
+from reedbed.domain.text import storable
+from reedbed.http.responses import json_response
+from reedbed.http.routing import route_of
 
 STATUS: dict[type[ReedbedError], int] = {
     Invalid: 400,
@@ -53,3 +65,175 @@ def body_of(error: ReedbedError) -> dict[str, Any]:
     field = getattr(error, "field", None)
     details = {"field": storable(field)} if field else {}
     return {"error": {"code": error.code, "message": storable(error.message), "details": details}}
+
+
+log = structlog.get_logger()
+
+ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
+
+PROGRAM_PATHS = (
+    "//",  # apps that were given an address with a slash at its end
+    "/api/",
+    "/accounts",
+    "/greader",
+    "/icons/",
+    "/images/",
+    "/reader",
+    "/fever",
+    "/mcp",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/rss",
+    "/published/",
+    "/websub/",
+    "/inbound/",
+)
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+PLAIN_WORDS = {
+    400: ("invalid", "The request could not be understood."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take that method."),
+    413: ("too_large", "The request is too large."),
+    415: ("unsupported_media_type", "This kind of content is not understood here."),
+}
+
+
+NO_OBJECT = "Send a JSON object as the body, with Content-Type: application/json."
+UNREADABLE_FORM = "Something in the form was missing or could not be understood. Go back and try again."
+
+
+class _Unexpected(ReedbedError):
+    code = "internal"
+
+
+def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -> None:
+    """`error_page` draws the page for people; without it everyone gets JSON."""
+
+    async def answer(
+        request: Request, error: ReedbedError, status: int, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        if error_page is not None and not is_for_programs(request.url.path):
+            drawn = await error_page(request, error, status)
+            drawn.headers.update(headers or {})
+            return drawn
+        return json_response(body_of(error), status, {**headers_of(error), **(headers or {})})
+
+    async def expected(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ReedbedError)
+        if status_of(error) >= 500:
+            log.warning("could not answer", route=route_of(request.scope), error=error.message)
+        return await answer(request, error, status_of(error))
+
+    async def malformed(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        if is_for_programs(request.url.path):
+            return await answer(request, _first_problem(error), 400)
+        return await answer(request, Invalid(UNREADABLE_FORM), 400)
+
+    async def refused_by_router(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 404 and (plain := _without_slash(request)):
+            return Response(status_code=307, headers={"Location": plain})
+        if error.status_code != 405:
+            return await answer(request, _from_status(error.status_code), error.status_code)
+        allow = {"Allow": ", ".join(_methods(request))}
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=allow)
+        return await answer(request, _from_status(405), 405, allow)
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            log.error("no room", route=route_of(request.scope), error=str(error))
+            return await answer(request, Unavailable("The disk is full, or too much is open at once."), 503)
+        # Not the path: links that let people in, and addresses of published feeds, are secrets in it.
+        log.exception(
+            "unexpected error", route=route_of(request.scope), method=request.method, exc_info=error
+        )
+        return await answer(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
+
+    app.add_exception_handler(ReedbedError, expected)
+    app.add_exception_handler(RequestValidationError, malformed)
+    app.add_exception_handler(HTTPException, refused_by_router)
+    app.add_middleware(_LastResort, answer=unexpected)
+
+
+class _LastResort:
+    """The innermost layer, so that its answers are guarded like all others."""
+
+    def __init__(self, app: ASGIApp, *, answer: Callable[[Request, Exception], Awaitable[Response]]) -> None:
+        self._app = app
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting)
+        except Exception as error:
+            response = await self._answer(Request(scope), error)
+            if not started:
+                await response(scope, receive, send)
+
+
+def is_for_programs(path: str) -> bool:
+    return path.startswith(PROGRAM_PATHS)
+
+
+def _first_problem(error: RequestValidationError) -> Invalid:
+    problem = error.errors()[0]
+    field = ".".join(str(part) for part in problem["loc"][1:])
+    match problem["type"]:
+        case "json_invalid":
+            return Invalid("The body is not valid JSON.")
+        case "missing" if not field:
+            return Invalid(NO_OBJECT)
+        case "missing":
+            return Invalid(f"{field} is required.", field)
+        case "model_attributes_type" if not field:
+            return Invalid(NO_OBJECT)
+        case _:
+            message = str(problem["msg"]).removeprefix("Value error, ")
+            return Invalid(f"{field}: {message}" if field else message, field or None)
+
+
+def _methods(request: Request) -> list[str]:
+    """What this address takes, over all its routes."""
+    routes: list[BaseRoute] = request.app.routes
+    taken = {
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
+    }
+    return sorted(taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set[str]()))
+
+
+def _without_slash(request: Request) -> str:
+    """The address that was meant, where only a slash at the end was too much; never built from the Host."""
+    path, query = request.url.path.rstrip("/"), request.url.query
+    if path == request.url.path or not path.startswith("/") or path.startswith("//"):
+        return ""
+    routes: list[BaseRoute] = request.app.routes
+    meant = {**request.scope, "path": path, "raw_path": path.encode()}
+    if all(route.matches(meant)[0] == Match.NONE for route in routes):
+        return ""
+    return f"{quote(path)}?{query}" if query else quote(path)
+
+
+def _from_status(status: int) -> ReedbedError:
+    code, message = PLAIN_WORDS.get(status, ("refused", "The request was refused."))
+    error = ReedbedError(message)
+    error.code = code
+    return error

@@ -6,13 +6,12 @@ from ipaddress import ip_address
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from reedbed.domain.errors import Forbidden, Unavailable
-from reedbed.http.caller import RuntimeOf
-from reedbed.http.client_ip import client_ip
-from reedbed.http.handlers import register_error_handlers
-from reedbed.http.json import json_response
-from reedbed.services.metrics import metrics_text
+from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.http.errors import register_error_handlers
+from reedbed.http.responses import json_response
+from reedbed.services.instance import metrics_text
 from reedbed.services.runtime import Runtime
-from reedbed.store import health
+from reedbed.store import instance
 
 router = APIRouter(tags=["health"])
 
@@ -28,7 +27,7 @@ async def healthz() -> Response:
 @router.get("/readyz", summary="The process can serve: its database answers")
 async def readyz(runtime: RuntimeOf) -> Response:
     async with runtime.db.read() as tx:
-        if not await health.answers(tx):
+        if not await instance.answers_to_ping(tx):
             raise Unavailable("The database does not answer.")
     return json_response({"status": "ok", "db": "ok"})
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, urlsplit
 
-from reedbed.domain.discovery import Candidate
 from reedbed.domain.records import record
+from reedbed.domain.subscriptions import Candidate
 
 _NAME = re.compile(r"[\w.~@-]{1,160}")
 _CHANNEL = re.compile(r"UC[\w-]{22}")

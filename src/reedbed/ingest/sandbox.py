@@ -1,7 +1,8 @@
-"""The parent's side of every process that reads something which may hang or crash its reader."""
+"""The child's side: the limits within which a process reads what may hang or crash it."""
 
 import asyncio
 import os
+import resource
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from weakref import WeakKeyDictionary
@@ -48,3 +49,14 @@ class Sandbox:
 def bare_environment() -> dict[str, str]:
     """Only what Python needs to start: no secret of this process is within reach of what is read."""
     return {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
+
+
+CPU_SECONDS = 5
+
+
+def accept_limits(memory: int) -> None:
+    """For the rest of this process; it writes no file."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

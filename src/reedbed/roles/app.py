@@ -18,17 +18,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reedbed import __version__
 from reedbed.http import probes
-from reedbed.http.client_ip import TrustedProxies
-from reedbed.http.cors import Cors
-from reedbed.http.forms import PlainForms
-from reedbed.http.guards import BodyLimit, HeadAsGet, OneHost, SecurityHeaders
-from reedbed.http.handlers import PROGRAM_PATHS, ErrorPage, register_error_handlers
-from reedbed.http.metering import Metering
-from reedbed.http.packing import Packing
-from reedbed.http.tracing import Tracing
-from reedbed.roles.loading import load_beside
-from reedbed.services.runtime import Runtime
-from reedbed.services.tracing import NO_TRACER
+from reedbed.http.auth import TrustedProxies
+from reedbed.http.errors import PROGRAM_PATHS, ErrorPage, register_error_handlers
+from reedbed.http.middleware import (
+    BodyLimit,
+    Cors,
+    HeadAsGet,
+    Metering,
+    OneHost,
+    Packing,
+    SecurityHeaders,
+    Tracing,
+)
+from reedbed.http.uploads import PlainForms
+from reedbed.roles.build import load_beside
+from reedbed.services.runtime import NO_TRACER, Runtime
 
 # FastAPI silences this warning around its calls, which fails where two threads put doors together at once.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
@@ -54,7 +58,7 @@ class Application:
     @cached_property
     def pages(self) -> FastAPI:
         from reedbed.web.errors import error_page
-        from reedbed.web.parts import register
+        from reedbed.web.routes import register
 
         app = self._plain()
         register(app)
@@ -63,12 +67,12 @@ class Application:
 
     @cached_property
     def first_pages(self) -> FastAPI:
-        from reedbed.web import assets_out, doors
+        from reedbed.web import assets, auth
         from reedbed.web.errors import error_page
 
         app = self._plain()
-        app.include_router(assets_out.router)
-        app.include_router(doors.router)
+        app.include_router(assets.router)
+        app.include_router(auth.router)
         _answer_trouble(app, error_page)
         return app
 
@@ -81,7 +85,7 @@ class Application:
 
     @cached_property
     def programs(self) -> FastAPI:
-        from reedbed.api.parts import register
+        from reedbed.api.routes import register
 
         app = FastAPI(
             title="Reedbed",

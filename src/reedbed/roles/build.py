@@ -1,42 +1,46 @@
-"""From settings to a `Runtime`, and back to nothing."""
+"""Modules are loaded beside the loop, which stays free, and one after the other.
+
+Two threads that load at once only keep each other waiting, and where the clock is not the machine's own (a
+container with a shifted one, a test) they do so hundreds of times as long.
+"""
 
 import asyncio
 import os
 import secrets
 import socket
+import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
 from reedbed import __version__
-from reedbed.ai.mock import MockModel
-from reedbed.ai.model import Model
+from reedbed.ai.model import MockModel, Model
 from reedbed.ai.openai import OpenAiModel
 from reedbed.domain import retention
-from reedbed.domain.backups import BackupPolicy
-from reedbed.domain.breaker import BreakerPolicy
-from reedbed.domain.budget import MILLIONTHS, Budget, Price
+from reedbed.domain.ai import MILLIONTHS, BreakerPolicy, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
-from reedbed.domain.limits import Allowance, Limits, per_minute
-from reedbed.domain.mail_policy import MailDoor, MailPolicy
+from reedbed.domain.instance import BackupPolicy
+from reedbed.domain.newsletters import MailDoor, MailPolicy
 from reedbed.domain.retention import Keeping
+from reedbed.domain.sign_in import Provider, SigningKey
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
+from reedbed.domain.users import Allowance, Limits, per_minute
 from reedbed.domain.websub import why_unreachable
-from reedbed.events.bus import Bus
-from reedbed.events.limiter import Limiter, MemoryLimiter
-from reedbed.events.memory import MemoryBus
-from reedbed.events.pacer import MemoryPacer, Pacer
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
-from reedbed.ingest.image_cache import ImageCache
-from reedbed.ingest.mail_out import Mailer, MailServer
-from reedbed.roles.providers import sign_in_policy
-from reedbed.roles.tracing import open_tracer
-from reedbed.services import accounts
-from reedbed.services.recent_changes import watch_changes
+from reedbed.events.bus import Bus, MemoryBus
+from reedbed.events.limits import Limiter, MemoryLimiter, MemoryPacer, Pacer
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
+from reedbed.ingest.http.requests import Exchanger
+from reedbed.ingest.images import ImageCache
+from reedbed.ingest.oidc import OidcClient
+from reedbed.ingest.smtp import Mailer, MailServer
+from reedbed.roles.observability import open_tracer
+from reedbed.services import users
+from reedbed.services.auth import watch_revocations
 from reedbed.services.runtime import (
     AccountPolicy,
     AiPolicy,
@@ -46,15 +50,82 @@ from reedbed.services.runtime import (
     HubPolicy,
     ImagePolicy,
     Runtime,
+    SignInPolicy,
+    watch_changes,
 )
-from reedbed.services.sessions import watch_revocations
 from reedbed.settings import Settings
-from reedbed.store import app_settings
-from reedbed.store.database import Database
+from reedbed.store import instance
+from reedbed.store.engine.connect import open_database, open_with_replica, sqlite_path
+from reedbed.store.engine.database import Database
+from reedbed.store.engine.encryption import Vault, key_from_setting, make_key_file
 from reedbed.store.migrations import migrate_apart
-from reedbed.store.opening import open_database, open_with_replica, sqlite_path
 from reedbed.store.startup import prepare
-from reedbed.store.vault import Vault, key_from_setting, make_key_file
+
+GOOGLE = "https://accounts.google.com"
+APPLE = "https://appleid.apple.com"
+FACEBOOK = "https://www.facebook.com"
+FACEBOOK_GRAPH = "https://graph.facebook.com/v23.0/me"
+PATIENCE = 10.0
+
+
+def sign_in_policy(settings: Settings, clock: Callable[[], Instant]) -> SignInPolicy:
+    providers = {each.key: each for each in _providers(settings)}
+    if not providers:
+        return SignInPolicy()
+    # What the operator names is trusted wherever it stands; the others are on the internet.
+    named = [settings.oidc_issuer] if settings.oidc_issuer else []
+    exchanger = Exchanger(
+        named, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE
+    )
+    return SignInPolicy(providers, OidcClient(exchanger, clock))
+
+
+def _providers(settings: Settings) -> list[Provider]:
+    found: list[Provider] = []
+    if settings.oidc_issuer:
+        found.append(
+            Provider(
+                "oidc",
+                settings.oidc_name,
+                settings.oidc_issuer,
+                settings.oidc_client_id,
+                settings.oidc_client_secret.get_secret_value(),
+                settings.oidc_scopes,
+            )
+        )
+    if settings.google_client_id:
+        secret = settings.google_client_secret.get_secret_value()
+        found.append(Provider("google", "Google", GOOGLE, settings.google_client_id, secret))
+    if settings.apple_client_id:
+        found.append(_apple(settings))
+    if settings.facebook_client_id:
+        found.append(
+            Provider(
+                "facebook",
+                "Facebook",
+                FACEBOOK,
+                settings.facebook_client_id,
+                settings.facebook_client_secret.get_secret_value(),
+                scopes="email",
+                graph=FACEBOOK_GRAPH,
+            )
+        )
+    return found
+
+
+def _apple(settings: Settings) -> Provider:
+    # In a line of the environment the line breaks of the key are written as \n.
+    private = settings.apple_private_key.get_secret_value().replace("\\n", "\n")
+    return Provider(
+        "apple",
+        "Apple",
+        APPLE,
+        settings.apple_client_id,
+        scopes="openid email",
+        form_post=True,
+        signing_key=SigningKey(settings.apple_team_id, settings.apple_key_id, private),
+    )
+
 
 log = structlog.get_logger()
 
@@ -150,10 +221,7 @@ async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus,
     if not settings.redis_url:
         return MemoryBus(), MemoryLimiter(), MemoryPacer()
     # The Redis client is only loaded where there is a Redis: it costs a tenth of the start.
-    from reedbed.events.redis import RedisBus, connect
-    from reedbed.events.redis_limiter import RedisLimiter
-    from reedbed.events.redis_pacer import RedisPacer
-    from reedbed.events.redis_reach import Reach
+    from reedbed.events.redis import Reach, RedisBus, RedisLimiter, RedisPacer, connect
 
     try:
         client = await connect(settings.redis_url)
@@ -358,17 +426,17 @@ async def _secret(settings: Settings, db: Database) -> bytes:
         return given.encode()
     try:
         async with db.write() as tx:
-            kept = await app_settings.keep_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+            kept = await instance.add_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
     except Unavailable as error:
         raise CannotStart(error.message) from error
     return kept.encode()
 
 
 async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
-    if not settings.owner_email or not await accounts.needs_owner(runtime):
+    if not settings.owner_email or not await users.needs_owner(runtime):
         return
     try:
-        await accounts.create_owner(runtime, settings.owner_email, settings.owner_password.get_secret_value())
+        await users.create_owner(runtime, settings.owner_email, settings.owner_password.get_secret_value())
     except Conflict:
         return  # another process was quicker
     except ReedbedError as error:
@@ -376,3 +444,17 @@ async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
             "The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: "
             f"{error.message}"
         ) from error
+
+
+Loaded = TypeVar("Loaded")
+
+_turn = threading.Lock()
+
+
+async def load_beside(load: Callable[[], Loaded]) -> Loaded:
+    return await asyncio.to_thread(_alone, load)
+
+
+def _alone(load: Callable[[], Loaded]) -> Loaded:
+    with _turn:
+        return load()

@@ -13,13 +13,11 @@ import structlog
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
-from reedbed.roles.build import ended, running
-from reedbed.roles.http_server import connection_limits, serve_http
-from reedbed.roles.loading import load_beside
-from reedbed.services.health import watch
-from reedbed.services.processes import live
+from reedbed.roles.build import ended, load_beside, running
+from reedbed.roles.server import connection_limits, serve_http
+from reedbed.services.instance import live, watch
 from reedbed.services.runtime import Runtime
-from reedbed.services.stored_secrets import encrypt_stored
+from reedbed.services.security import encrypt_stored
 from reedbed.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,24 +1,72 @@
 """What an AI worker does: take the next thing that may be written now, write it, note what became of it."""
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import structlog
 
-from reedbed.ai.model import Answer, Trouble
-from reedbed.domain.budget import Usage
+from reedbed.ai.model import Answer, Prompt, Trouble
+from reedbed.domain.ai import Usage
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.hints import Hint
+from reedbed.domain.framing import is_framing
+from reedbed.domain.live import Hint
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, MOST_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.services.ai_gate import Closed, Door, Permit, enter, find_door, settle
-from reedbed.services.ai_works import Told, Work, find_work
+from reedbed.services import summaries as summary_work
+from reedbed.services.ai import Closed, Door, Permit, enter, find_door, settle
+from reedbed.services.framing import analyse as framing_work
 from reedbed.services.runtime import Runtime
-from reedbed.services.summary_work import stand_in_for_all
-from reedbed.store import summaries, summary_queue
-from reedbed.store.database import Tx
-from reedbed.store.summary_queue import Queued
+from reedbed.services.summaries import stand_in_for_all
+from reedbed.store import ai, summaries
+from reedbed.store.ai import Queued
+from reedbed.store.engine.database import Tx
+
+Told = Sequence[tuple[int, int]]
+"""Entries, each with its feed, whose readers should look again."""
+
+
+class Work(Protocol):
+    @property
+    def name(self) -> str:
+        """As events call it."""
+        ...
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """None: it is written without a model."""
+        ...
+
+    @property
+    def user_id(self) -> int | None:
+        """Whose budget it is; None for the instance's own."""
+        ...
+
+    def write(self) -> Any:
+        """Without a model, in a thread; a `Trouble` where that fails."""
+        ...
+
+    def read(self, answer: str, model: str) -> Any:
+        """What the model wrote, or the `Trouble` with it."""
+        ...
+
+    async def keep(self, tx: Tx, runtime: Runtime, written: Any, used: Usage, now: Instant) -> Told: ...
+
+    async def stand_in(self, tx: Tx, now: Instant) -> None:
+        """The model failed: have what can be written without one written meanwhile."""
+        ...
+
+    async def readers(self, tx: Tx) -> Told:
+        """Whom to tell that nothing comes."""
+        ...
+
+
+async def find_work(tx: Tx, runtime: Runtime, row: Queued) -> Work | None:
+    """None when it needs no writing any more, or whoever asked would not have it sent."""
+    kind = framing_work if is_framing(row.variant) else summary_work
+    return await kind.find(tx, runtime, row)
+
 
 log = structlog.get_logger()
 
@@ -52,7 +100,7 @@ class Gone:
 async def next_task(runtime: Runtime) -> Task | Nap | Gone:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        at = await summary_queue.next_at(tx, runtime.ai.lease)
+        at = await ai.next_at(tx, runtime.ai.lease)
     if at is None or at > now:
         return Nap(now + MINUTE if at is None else at)
     async with runtime.db.write() as tx:
@@ -78,7 +126,7 @@ async def write_task(runtime: Runtime, task: Task) -> None:
 async def give_back(runtime: Runtime, task: Task) -> None:
     """The process stops: another takes it. What was reserved stays counted, the answer may be under way."""
     async with runtime.db.write() as tx:
-        await summary_queue.release(tx, task.row, runtime.name)
+        await ai.release(tx, task.row, runtime.name)
 
 
 async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
@@ -89,23 +137,23 @@ async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
             models.append(runtime.ai.model.name)
         elif door.away and door.until > now + SHORT_WAIT:
             await stand_in_for_all(tx, runtime.ai.model.name, now)
-    row = await summary_queue.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
+    row = await ai.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
         return Nap(min(door.until, now + 5 * SECOND) if isinstance(door, Closed) else now + 5 * SECOND)
     work = await find_work(tx, runtime, row)
     if work is None:
-        await summary_queue.done(tx, row, runtime.name)
+        await ai.complete(tx, row, runtime.name)
         return Gone()
     if row.attempts >= MOST_ATTEMPTS:
         setback = after_failure("temporary", row.attempts, row.empties, now)
-        await summary_queue.set_back(tx, row, runtime.name, setback, WORKER_DIED)
+        await ai.record_failure(tx, row, runtime.name, setback, WORKER_DIED)
         return Gone()
     if work.prompt is None:
         return Task(row, work)
     assert isinstance(door, Door)
     permit = await enter(tx, runtime, door, work.prompt, work.user_id, now)
     if isinstance(permit, Closed):
-        await summary_queue.put_off(tx, row, runtime.name, permit.until, permit.why)
+        await ai.postpone(tx, row, runtime.name, permit.until, permit.why)
         await work.stand_in(tx, now)
         return Gone()
     return Task(row, work, permit)
@@ -146,17 +194,17 @@ async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any
         used = await settle(tx, runtime, task.permit, outcome, now, readable=not unreadable)
     if not isinstance(written, Trouble):
         told = await task.work.keep(tx, runtime, written, used, now)
-        await summary_queue.done(tx, row, runtime.name)
+        await ai.complete(tx, row, runtime.name)
         return told
     setback = after_failure(written.kind, row.attempts, row.empties, now)
-    if not await summary_queue.set_back(tx, row, runtime.name, setback, written.message):
+    if not await ai.record_failure(tx, row, runtime.name, setback, written.message):
         return []  # the lease ran out, and whoever has it now decides
     if task.permit is not None:
         await task.work.stand_in(tx, now)
     log.warning("writing failed", what=task.work.name, key=row.key, kind=written.kind, error=written.message)
     if setback.given_up:
-        await summary_queue.drop(tx, row.key)
-        await summaries.note_failure(tx, row.key, row.content_hash, written.message, now)
+        await ai.remove_queued(tx, row.key)
+        await summaries.record_failure(tx, row.key, row.content_hash, written.message, now)
     if setback.given_up or setback.cooldown_until is not None:
         return await task.work.readers(tx)
     return []

@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator
 
 from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.domain.records import record
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
-from reedbed.store import bookmarks, entry_texts
-from reedbed.store.alive import hold_entry
+from reedbed.store import bookmarks
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.visibility import hold_entry
 
 MOST_BOOKMARKS = 20_000
 NO_SUCH = "There is no such bookmark"

@@ -3,19 +3,90 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reedbed.domain.differences import Difference, differences
-from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, EntryVersion, States, ViewQuery
-from reedbed.domain.errors import NotFound
-from reedbed.domain.paging import Cursor
+from reedbed.domain.entries import (
+    MOST_TAGS,
+    Change,
+    Entry,
+    EntryPage,
+    EntryRow,
+    EntryVersion,
+    States,
+    TagCount,
+    ViewQuery,
+    tag_name,
+    tag_names,
+)
+from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.tags import tag_names
+from reedbed.domain.text import Difference, differences
 from reedbed.ingest.text import clean_text
-from reedbed.services.announcing import announce_states
+from reedbed.services.live import announce_counts, announce_states
 from reedbed.services.runtime import Runtime
-from reedbed.services.tags import make_tags
-from reedbed.store import entries, history, marks, reading, tags
-from reedbed.store.database import Tx
-from reedbed.store.marks import Mark
+from reedbed.store import tags
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entries
+from reedbed.store.read_state import rows as reading
+from reedbed.store.read_state import stars as history
+from reedbed.store.read_state import stars as marks
+from reedbed.store.read_state.stars import Mark
+
+NO_SUCH = "There is no such tag"
+
+
+async def list_tags(runtime: Runtime, user_id: int) -> list[TagCount]:
+    async with runtime.db.read() as tx:
+        return await tags.counts(tx, user_id)
+
+
+async def create_tag(runtime: Runtime, user_id: int, name: str) -> TagCount:
+    wanted = tag_name(name)
+    async with runtime.db.write() as tx:
+        if await tags.id_of(tx, user_id, wanted) is not None:
+            raise Conflict("You have a tag of this name already", field="name")
+        await make_tags(runtime, tx, user_id, [wanted])
+        made = await tags.id_of(tx, user_id, wanted)
+    assert made is not None
+    await announce_counts(runtime, user_id)
+    return TagCount(made, wanted, 0, 0)
+
+
+async def rename_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> TagCount:
+    wanted = tag_name(name)
+    async with runtime.db.write() as tx:
+        if await tags.name_of(tx, user_id, tag_id) is None:
+            raise NotFound(NO_SUCH)
+        if not await tags.rename(tx, user_id, tag_id, wanted):
+            raise Conflict("You have a tag of this name already", field="name")
+        renamed = next(tag for tag in await tags.counts(tx, user_id) if tag.id == tag_id)
+    await announce_counts(runtime, user_id)
+    return renamed
+
+
+async def merge_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> None:
+    """Rename a tag to what another is called: the two become one."""
+    async with runtime.db.write() as tx:
+        into = await tags.id_of(tx, user_id, tag_name(name))
+        if into is not None and into != tag_id:
+            await tags.merge(tx, user_id, tag_id, into)
+    await announce_counts(runtime, user_id)
+
+
+async def delete_tag(runtime: Runtime, user_id: int, tag_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await tags.remove(tx, user_id, tag_id):
+            raise NotFound(NO_SUCH)
+    await announce_counts(runtime, user_id)
+
+
+async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]) -> None:
+    """Make those that are missing; the names are checked already."""
+    if not names:
+        return
+    await tags.add(tx, user_id, names, runtime.now())
+    if await tags.count(tx, user_id) > MOST_TAGS:
+        raise Conflict(f"There can be at most {MOST_TAGS} tags. Delete some first.")
+
 
 NO_SUCH_ENTRY = "There is no such entry"
 NO_SUCH_LIST = "There is no such feed or folder"
@@ -85,7 +156,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Ch
 async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> None:
     if read:
         await reading.read(tx, user_id, [entry_id])
-        await history.note(tx, user_id, [entry_id], runtime.now())
+        await history.record_reads(tx, user_id, [entry_id], runtime.now())
     elif read is not None:
         await reading.unread_again(tx, user_id, [entry_id])
 
@@ -94,9 +165,9 @@ async def _set_mark(
     runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, wanted: bool | None
 ) -> None:
     if wanted:
-        await marks.put(tx, user_id, mark, [entry_id], runtime.now())
+        await marks.set_flag(tx, user_id, mark, [entry_id], runtime.now())
     elif wanted is not None:
-        await marks.take(tx, user_id, mark, [entry_id])
+        await marks.clear_flag(tx, user_id, mark, [entry_id])
 
 
 def _revisions(versions: Sequence[EntryVersion]) -> list[Revision]:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reedbed.domain.auto_summaries import check_summary_words
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
-from reedbed.domain.hints import Hint
-from reedbed.domain.same import SAME, Same
+from reedbed.domain.live import Hint
+from reedbed.domain.summaries import check_summary_words
+from reedbed.domain.unset import SAME, Same
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders
-from reedbed.store.database import Tx
+from reedbed.store.engine.database import Tx
 
 MOST_FOLDERS = 1_000
 

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.highlights import Highlight, Passage, check_note, check_passage, occurs
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
-from reedbed.store import entry_texts, highlights
-from reedbed.store.alive import hold_entry
-from reedbed.store.entry_texts import EntryWords
+from reedbed.store import highlights
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.entries.read import EntryWords
+from reedbed.store.visibility import hold_entry
 
 MOST_HIGHLIGHTS = 10_000
 NO_SUCH = "There is no such highlight"

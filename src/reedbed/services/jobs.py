@@ -1,8 +1,4 @@
-"""Jobs: asked for by a request, run by a worker, followed by hints.
-
-A handler does its work in short transactions, may be run again after a crash, and answers `Done` or `Later`.
-`job_kinds` is the table of them.
-"""
+"""When chores last ran, kept in the database: a run that was missed is made up for by the next process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,13 +11,15 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import ReedbedError, Unavailable
-from reedbed.domain.hints import Hint
-from reedbed.domain.limits import Allowance
+from reedbed.domain.live import Hint
 from reedbed.domain.records import record
-from reedbed.domain.retries import next_try
-from reedbed.domain.times import MINUTE, SECOND, Instant, Millis
+from reedbed.domain.refresh.outcomes import next_try
+from reedbed.domain.times import MINUTE, SECOND, Instant, Millis, is_ahead
+from reedbed.domain.users import Allowance
 from reedbed.services.runtime import Runtime
-from reedbed.store import jobs
+from reedbed.store import instance, jobs
+from reedbed.store.engine.database import Tx
+from reedbed.store.framing import settings as framing
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
@@ -112,7 +110,9 @@ async def note_progress(
     """Keep how far a job is and tell its user's pages."""
     share = done / total if total else 1.0
     async with runtime.db.write() as tx:
-        await jobs.note(tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})})
+        await jobs.record_progress(
+            tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})}
+        )
     await announce(runtime, job, done, total)
 
 
@@ -169,3 +169,108 @@ async def _note_failure(runtime: Runtime, job: Job, error: Exception) -> None:
             await jobs.finish(tx, job.id, runtime.name, now, {"error": message}, failed=True)
         else:
             await jobs.put_off(tx, job.id, runtime.name, now + _RETRY * job.attempts)
+
+
+TTL: Millis = 60 * SECOND
+
+
+async def acquire(runtime: Runtime, name: str, *, ttl: Millis = TTL) -> bool:
+    async with runtime.db.write() as tx:
+        return await jobs.acquire_lease(tx, name, runtime.name, runtime.now(), ttl)
+
+
+async def heartbeat(runtime: Runtime, name: str, *, ttl: Millis = TTL) -> bool:
+    """False when another process holds it now."""
+    async with runtime.db.write() as tx:
+        return await jobs.renew_lease(tx, name, runtime.name, runtime.now(), ttl)
+
+
+async def release(runtime: Runtime, name: str) -> None:
+    async with runtime.db.write() as tx:
+        await jobs.release_lease(tx, name, runtime.name)
+
+
+async def while_alone(
+    runtime: Runtime, name: str, work: Callable[[], Awaitable[None]], *, ttl: Millis = TTL
+) -> bool:
+    """Do this if no other process does it; False without doing it otherwise.
+
+    The work is given up when the lease is lost, because then another process does it.
+    """
+    if not await acquire(runtime, name, ttl=ttl):
+        return False
+    working = asyncio.ensure_future(work())
+    beating = asyncio.create_task(_renew_leases(runtime, name, ttl, working))
+    try:
+        await working
+    finally:
+        beating.cancel()
+        with suppress(Unavailable):
+            await release(runtime, name)
+    return True
+
+
+async def _renew_leases(runtime: Runtime, name: str, ttl: Millis, working: "asyncio.Future[None]") -> None:
+    while True:
+        await asyncio.sleep(ttl / 3 / SECOND)
+        with suppress(Unavailable):
+            if not await heartbeat(runtime, name, ttl=ttl):
+                log.warning("another process took over", lease=name)
+                working.cancel()
+                return
+
+
+FRAMING_JOB = "framing"
+
+
+async def ask_feed_later(tx: Tx, feed_id: int, now: Instant) -> None:
+    await jobs.add(tx, FRAMING_JOB, {"feed_id": feed_id}, now=now)
+
+
+async def ask_if_wanted(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
+    """Something has arrived or changed in these feeds."""
+    for feed_id in await framing.wanted(tx, feed_ids):
+        await ask_feed_later(tx, feed_id, now)
+
+
+async def run_every(
+    runtime: Runtime, name: str, every: Millis, chore: Callable[[Runtime], Awaitable[int]]
+) -> int:
+    """Run it unless it ran within `every`; what it did.
+
+    One that is broken off is run again by the next call. One that fails waits for its next turn.
+    """
+    now, key = runtime.now(), f"chore_ran_at:{name}"
+    last = await _moment(runtime, key)
+    if last is not None and now < last + every:
+        return 0
+    try:
+        done = await chore(runtime)
+    except Unavailable:
+        raise
+    except Exception:
+        await _note(runtime, key, now)
+        raise
+    await _note(runtime, key, now)
+    return done
+
+
+async def first_look(runtime: Runtime, name: str) -> Instant | None:
+    """Since when the night of a chore that never ran is waited for; None at the first look."""
+    key = f"chore_awaited_since:{name}"
+    since = await _moment(runtime, key)
+    if since is None:
+        await _note(runtime, key, runtime.now())
+    return since
+
+
+async def _moment(runtime: Runtime, key: str) -> Instant | None:
+    """None also for one that only a wrong clock can have written."""
+    async with runtime.db.read() as tx:
+        kept = await instance.get_setting(tx, key)
+    return None if kept is None or is_ahead(int(kept), runtime.now()) else int(kept)
+
+
+async def _note(runtime: Runtime, key: str, moment: Instant) -> None:
+    async with runtime.db.write() as tx:
+        await instance.set_setting(tx, key, str(moment), runtime.now())

@@ -1,21 +1,19 @@
-"""Live updates: which hints concern a user, for as long as their stream is open.
-
-A stream holds no database connection. It knows the feeds its user follows and reads them again when told.
-"""
+"""Tell a user's other devices what changed."""
 
 import random
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from reedbed.domain.accounts import Caller
+from reedbed.domain.entries import Change
 from reedbed.domain.errors import TooMany
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.domain.times import HOUR, MINUTE, Instant
+from reedbed.domain.users import Caller
 from reedbed.events.bus import Listener, new_hint_id
-from reedbed.services.meters import Meters
-from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import still_open
-from reedbed.store import following
+from reedbed.services.auth import still_open
+from reedbed.services.runtime import Meters, Runtime
+from reedbed.store import subscriptions
 
 HEARTBEAT_SECONDS = 30.0
 LIFE = HOUR
@@ -159,4 +157,22 @@ def _revokes(hint: Hint, caller: Caller) -> bool:
 
 async def _followed(runtime: Runtime, user_id: int) -> frozenset[int]:
     async with runtime.db.read() as tx:
-        return await following.feed_ids(tx, user_id)
+        return await subscriptions.feed_ids(tx, user_id)
+
+
+MOST_NAMED = 200
+"""A hint about more entries names none of them: the list is read again."""
+
+
+async def announce_states(runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: Change) -> None:
+    named = [str(id) for id in entry_ids] if len(entry_ids) <= MOST_NAMED else []
+    data: dict[str, Any] = {"ids": named}
+    for name in ("read", "starred", "later", "tags"):
+        if (value := getattr(change, name)) is not None:
+            data[name] = value
+    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data=data))
+    await announce_counts(runtime, user_id)
+
+
+async def announce_counts(runtime: Runtime, user_id: int) -> None:
+    await runtime.bus.publish(Hint("counts", user_id=user_id))

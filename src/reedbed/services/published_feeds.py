@@ -4,32 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
-from reedbed.domain.digest_letters import digest_html, digest_title
-from reedbed.domain.digests import Digest
+from reedbed.domain.articles import content_for_programs
+from reedbed.domain.digests import Digest, digest_html, digest_title
 from reedbed.domain.errors import Conflict, NotFound, TooMany
-from reedbed.domain.full_articles import content_for_programs
-from reedbed.domain.hints import Hint
-from reedbed.domain.limits import Allowance
+from reedbed.domain.live import Hint
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
 from reedbed.domain.records import record
 from reedbed.domain.stories import StoryLine
 from reedbed.domain.times import HOUR
+from reedbed.domain.users import Allowance
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
-from reedbed.services.secrets import new_token, token_hash
-from reedbed.store import (
-    digests,
-    entries,
-    entry_lists,
-    entry_texts,
-    following,
-    published_feeds,
-    scopes,
-    stories,
-    tags,
-)
-from reedbed.store.database import Tx
-from reedbed.store.entry_texts import EntryWords
+from reedbed.services.security import new_token, token_hash
+from reedbed.store import digests, published_feeds, stories, subscriptions, tags, visibility
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.entries import read as entries
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.entries.read import EntryWords
 
 MOST_PUBLISHED = 100
 ENTRIES = 50
@@ -219,7 +211,7 @@ async def _entry_words(tx: Tx, user_id: int, ids: list[int]) -> list[EntryWords]
     fetched = [one for one in found if one.content != one.feed_content]
     if not fetched:
         return found
-    origins = await following.origins(tx, user_id, list({one.feed_id for one in fetched}))
+    origins = await subscriptions.origins(tx, user_id, list({one.feed_id for one in fetched}))
     shown = {
         entry.row.id: content_for_programs(entry, origins[entry.row.feed_id].full_text)
         for entry in await entries.by_ids(tx, user_id, [one.id for one in fetched])
@@ -237,7 +229,7 @@ async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
 async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
     if view.digests or view.stories:
         return
-    if await scopes.resolve(tx, user_id, view.query) is None:
+    if await visibility.resolve(tx, user_id, view.query) is None:
         raise NotFound("There is no such feed or folder")
     if view.tag is not None and await tags.id_of(tx, user_id, view.tag) is None:
         raise NotFound("There is no such tag")

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from reedbed.ai.answers import read_answer
+from reedbed.ai.extractive import excerpt, quote
 from reedbed.ai.prompts import LONGEST_PASSAGE, Reading, answer_prompt
-from reedbed.ai.quoting import excerpt, quote
-from reedbed.domain.accounts import User
-from reedbed.domain.cited import Scope, Sentence, sources_of
+from reedbed.ai.responses import read_answer
+from reedbed.domain.digests import Scope, Sentence, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.domain.questions import (
     CANDIDATES,
     FAILED,
@@ -27,14 +26,16 @@ from reedbed.domain.questions import (
     weights,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
+from reedbed.domain.users import User
 from reedbed.ingest.text import clean_text
+from reedbed.services.ai import ask_model, kept_here, variant_for
 from reedbed.services.jobs import Done, Later, wake_jobs
-from reedbed.services.model_calls import ask_model
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
-from reedbed.services.writers import kept_here, variant_for
-from reedbed.store import entry_lists, entry_texts, jobs, questions, scopes, users
-from reedbed.store.entry_texts import EntryWords
+from reedbed.store import jobs, questions, users, visibility
+from reedbed.store.entries import lists as entry_lists
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.entries.read import EntryWords
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
@@ -49,7 +50,7 @@ async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = E
     """A pending question; `NotFound` where the scope names nothing of the user's."""
     asked, now = check_question(text), runtime.now()
     async with runtime.db.write() as tx:
-        if await scopes.resolve(tx, user.id, _view(scope)) is None:
+        if await visibility.resolve(tx, user.id, _view(scope)) is None:
             raise NotFound("There is no such folder.")
         model = variant_for(runtime, user).model
         question_id = await questions.add(tx, user.id, asked, scope, model=model, now=now)
@@ -79,7 +80,7 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
     """The handler of the job: whatever goes wrong becomes the question's status."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
-        user = await users.by_id(tx, job.user_id)
+        user = await users.get(tx, job.user_id)
         question = await questions.get(tx, job.user_id, job.payload["question_id"])
     if user is None or question is None or question.status != "pending":
         return Done()

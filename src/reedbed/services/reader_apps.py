@@ -1,24 +1,33 @@
-"""What reader apps do beyond the page: tags that are states, labels that are folders, marks by arrival."""
+"""Logins of Google Reader apps: an app password opens the door once, a token made from it from then on.
 
+Neither kind of token is stored. The login token is signed over the app password it came from and dies with
+it; the edit token lives half an hour, as Google's did.
+"""
+
+import hmac
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 from reedbed.domain.entries import Change as StateChange
 from reedbed.domain.entries import Selection
-from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.following import Followed
-from reedbed.domain.reader_edits import TagEdit
-from reedbed.domain.reader_ids import FeedStream
-from reedbed.domain.reader_labels import Labels, labels_of
+from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
+from reedbed.domain.reader_apps import FeedStream, Labels, TagEdit, labels_of
 from reedbed.domain.records import record
-from reedbed.domain.same import SAME, Same
-from reedbed.domain.times import MINUTE, Instant
+from reedbed.domain.subscriptions import Followed
+from reedbed.domain.times import MINUTE, SECOND, Instant
+from reedbed.domain.unset import SAME, Same
 from reedbed.domain.urls import MAX_NAME
-from reedbed.services.announcing import announce_states
+from reedbed.domain.users import Allowance, Caller
+from reedbed.services.auth import app_password_login, fever_login, identify, touch
+from reedbed.services.entries import delete_tag, merge_tag, rename_tag
 from reedbed.services.folders import change_folder, create_folder, delete_folder
-from reedbed.services.marking import change_entries, mark, untag_entries
+from reedbed.services.live import announce_states
+from reedbed.services.read_state import change_entries, mark, untag_entries
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions import (
+from reedbed.services.security import network_of, spend, token_hash
+from reedbed.services.subscriptions.manage import (
     AlreadyFollowed,
     Change,
     Wish,
@@ -26,8 +35,9 @@ from reedbed.services.subscriptions import (
     subscribe,
     unsubscribe,
 )
-from reedbed.services.tags import delete_tag, merge_tag, rename_tag
-from reedbed.store import folders, following, history, tags, undo
+from reedbed.store import auth, folders, subscriptions, tags
+from reedbed.store.read_state import stars as history
+from reedbed.store.read_state import undo
 
 RECENTLY = 15 * MINUTE
 
@@ -41,7 +51,7 @@ async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edi
         await untag_entries(runtime, user_id, entry_ids, edit.labels_off)
     if edit.read and len(entry_ids) == 1:
         async with runtime.db.write() as tx:
-            await history.note(tx, user_id, entry_ids, runtime.now())
+            await history.record_reads(tx, user_id, entry_ids, runtime.now())
 
 
 async def mark_arrived(
@@ -63,7 +73,7 @@ async def unread_recent(runtime: Runtime, user_id: int) -> None:
     async with runtime.db.write() as tx:
         step = await undo.latest(tx, user_id, since)
         if step is not None and step.kind != "unread":
-            await undo.take_back(tx, step)
+            await undo.apply_undo(tx, step)
         ids = await history.read_since(tx, user_id, since)
     if ids:
         await change_entries(runtime, user_id, ids, StateChange(read=False))
@@ -113,7 +123,9 @@ async def arrange(runtime: Runtime, user_id: int, known: Followed, placing: Plac
 async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
     """What is not followed needs no leaving."""
     async with runtime.db.read() as tx:
-        known = next((one for one in await following.followed(tx, user_id) if _is(one, stream)), None)
+        known = next(
+            (one for one in await subscriptions.list_followed(tx, user_id) if _is(one, stream)), None
+        )
     if known is not None:
         await unsubscribe(runtime, user_id, known.subscription_id)
 
@@ -123,7 +135,7 @@ async def left_feed(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
     if feed_id is None:
         return ""
     async with runtime.db.read() as tx:
-        return await following.left_address(tx, user_id, feed_id) or ""
+        return await subscriptions.left_address(tx, user_id, feed_id) or ""
 
 
 async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
@@ -152,7 +164,7 @@ async def remove_labels(runtime: Runtime, user_id: int, names: Sequence[str]) ->
 async def _newest_if_all_by(runtime: Runtime, user_id: int, until: Instant) -> int | None:
     """The newest entry, when nothing arrived after `until`: then a mark does it without touching rows."""
     async with runtime.db.read() as tx:
-        newest = (await following.newest_arrivals(tx, user_id)).values()
+        newest = (await subscriptions.newest_arrivals(tx, user_id)).values()
     if not newest or any(arrived > until for _, arrived in newest):
         return None
     return max(entry_id for entry_id, _ in newest)
@@ -187,7 +199,7 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
     if not targets or targets[0] == folder_id:
         return
     async with runtime.db.read() as tx:
-        inside = [one for one in await following.followed(tx, user_id) if one.folder_id == folder_id]
+        inside = [one for one in await subscriptions.list_followed(tx, user_id) if one.folder_id == folder_id]
     for one in inside:
         await change_subscription(runtime, user_id, one.subscription_id, Change(folder_id=targets[0]))
     await delete_folder(runtime, user_id, folder_id)
@@ -222,7 +234,7 @@ def _as_asked(url: str) -> str | None:
 
 async def _followed(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
     async with runtime.db.read() as tx:
-        every = await following.followed(tx, user_id)
+        every = await subscriptions.list_followed(tx, user_id)
     found = next((one for one in every if one.subscription_id == subscription_id), None)
     if found is None:
         raise NotFound("Feed not found")
@@ -231,3 +243,115 @@ async def _followed(runtime: Runtime, user_id: int, subscription_id: int) -> Fol
 
 def _is(one: Followed, stream: FeedStream) -> bool:
     return one.feed_id == stream.feed_id if stream.feed_id is not None else one.is_at(stream.url)
+
+
+FAILURES = Allowance(60, 1)
+"""App passwords cannot be guessed, so this only bounds noise; a phone with an old password asks often."""
+
+EDIT_TOKEN_LIFE = 30 * MINUTE
+_LOGIN_TOKEN = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{40}")
+_TIME_DIGITS, _SIGNATURE_DIGITS = 9, 48
+_LEEWAY = MINUTE
+_LONGEST_EMAIL = 320
+
+
+async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None) -> str | None:
+    """A login token for this account, or None."""
+    try:
+        caller = await app_password_login(runtime, email, password, ip=ip)
+    except TooMany:
+        caller = None
+    if caller is None or caller.token_id is None:
+        account = token_hash(email[:_LONGEST_EMAIL].strip().lower())[:16]
+        await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
+        await spend(runtime, f"reader-account:{account}", FAILURES)
+        return None
+    async with runtime.db.read() as tx:
+        found = await auth.get_token(tx, "app_password", caller.token_id)
+    return _login_token(runtime, caller.token_id, found[2]) if found else None
+
+
+async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Caller | None:
+    """Fever's word for a wrong key is a good answer, so that a phone with an old one may ask for a while."""
+    hashed = token_hash(f"fever {api_key.strip().lower()}")
+    caller = runtime.callers.get(hashed)
+    if caller is not None:
+        return caller
+    look = runtime.callers.look()
+    try:
+        caller = await fever_login(runtime, api_key, ip=ip)
+    except TooMany:
+        caller = None
+    if caller is None:
+        await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
+        return None
+    runtime.callers.remember(hashed, caller, look)
+    return caller
+
+
+async def by_login_token(runtime: Runtime, token: str) -> Caller | None:
+    """Who holds this token: of an app, or an API token or session of ours."""
+    if not _LOGIN_TOKEN.fullmatch(token):
+        return await identify(runtime, token)
+    hashed = token_hash(f"reader {token}")
+    caller = runtime.callers.get(hashed)
+    if caller is None:
+        look = runtime.callers.look()
+        caller = await _look_up(runtime, int(token.partition("-")[0]), token)
+        if caller is not None:
+            runtime.callers.remember(hashed, caller, look)
+    return caller
+
+
+def new_edit_token(runtime: Runtime, caller: Caller) -> str:
+    return _edit_token(runtime, caller, runtime.now() // SECOND)
+
+
+def edit_token_is_good(runtime: Runtime, caller: Caller, token: str) -> bool:
+    """Blank and `x` pass: the header has told who asks, and there is no cookie a foreign page could use."""
+    given = token.strip()
+    if given in ("", "x"):
+        return True
+    made_at = _made_at(given)
+    if made_at is None:
+        return False
+    age = runtime.now() - made_at
+    good = _edit_token(runtime, caller, made_at // SECOND)
+    return hmac.compare_digest(given.encode(), good.encode()) and -_LEEWAY <= age <= EDIT_TOKEN_LIFE
+
+
+async def _look_up(runtime: Runtime, token_id: int, token: str) -> Caller | None:
+    async with runtime.db.read() as tx:
+        found = await auth.get_token(tx, "app_password", token_id)
+    if found is None:
+        return None
+    caller, last_used, secret_hash = found
+    good = _login_token(runtime, token_id, secret_hash)
+    if not hmac.compare_digest(token.encode(), good.encode()):
+        return None
+    await touch(runtime, caller, last_used)
+    return caller
+
+
+def _login_token(runtime: Runtime, token_id: int, secret_hash: str) -> str:
+    """Digits, a hyphen and letters: no sign in it that an app could cut at or would have to escape."""
+    return f"{token_id}-{_sign(runtime, f'login {token_id} {secret_hash}')[:40]}"
+
+
+def _edit_token(runtime: Runtime, caller: Caller, second: int) -> str:
+    """57 signs, as Google's."""
+    signature = _sign(runtime, f"edit {caller.user_id} {second}")[:_SIGNATURE_DIGITS]
+    return f"{second:0{_TIME_DIGITS}x}{signature}"
+
+
+def _made_at(token: str) -> Instant | None:
+    if len(token) != _TIME_DIGITS + _SIGNATURE_DIGITS:
+        return None
+    try:
+        return int(token[:_TIME_DIGITS], 16) * SECOND
+    except ValueError:
+        return None
+
+
+def _sign(runtime: Runtime, words: str) -> str:
+    return hmac.new(runtime.secret, b"reader\0" + words.encode(), sha256).hexdigest()

@@ -1,8 +1,4 @@
-"""The daily cleanup: what is old and read goes, in batches so small that nobody waits for them.
-
-Each batch counts itself in the log and tells whose unread entries went, in its own transaction. So a cleanup
-may be broken off anywhere, and goes on where it was.
-"""
+"""Cleaning up because somebody asked for it, and what people are told about cleanups."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from reedbed.domain.errors import ReedbedError
+from reedbed.domain.errors import Conflict, ReedbedError
 from reedbed.domain.records import record
 from reedbed.domain.retention import (
     ARTICLES_KEPT,
@@ -26,26 +22,19 @@ from reedbed.domain.retention import (
     shorter_ages,
 )
 from reedbed.domain.times import DAY, SECOND, Instant, Millis
-from reedbed.services.announcing import announce_counts
-from reedbed.services.chore_runs import first_look
-from reedbed.services.pieces import Pieces
+from reedbed.domain.users import User
+from reedbed.services import jobs
+from reedbed.services.batching import Pieces
+from reedbed.services.jobs import Done, Later, first_look, while_alone
+from reedbed.services.live import announce_counts
 from reedbed.services.runtime import Runtime
-from reedbed.services.search_upkeep import PossibleWords, breathe, possible_words, reindex, weight_of
-from reedbed.store import (
-    app_settings,
-    cleanups,
-    imported,
-    leftovers,
-    removed,
-    retention,
-    search,
-    status,
-    sweeping,
-)
-from reedbed.store.cleanups import Cleanup
-from reedbed.store.database import Tx
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.retention import START, Removed, State
+from reedbed.services.search import PossibleWords, breathe, possible_words, reindex, weight_of
+from reedbed.store import auth, instance, retention, search, transfer, users
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST
+from reedbed.store.entries import write as removed
+from reedbed.store.jobs import Job
+from reedbed.store.retention import START, Cleanup, Notice, Removed, State
 from reedbed.store.search import texts
 
 log = structlog.get_logger()
@@ -66,7 +55,7 @@ async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     if not runtime.steadiness.trusts(now):
         return None
     async with runtime.db.read() as tx:
-        last, unfinished = await cleanups.latest(tx, now), await cleanups.is_unfinished(tx)
+        last, unfinished = await retention.latest_cleanup(tx, now), await retention.is_cleanup_unfinished(tx)
     if last is None:
         last = await first_look(runtime, "cleanup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
@@ -125,9 +114,9 @@ class _Run:
                 await breathe(self.pieces, self.runtime.db)
 
     async def _remove(self, piece: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
-        gone = await retention.remove(tx, [entry_id for entry_id, _ in piece], state, piece)
-        await cleanups.add(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
-        await cleanups.tell(tx, gone.lost, self.runtime.now())
+        gone = await retention.delete_entries(tx, [entry_id for entry_id, _ in piece], state, piece)
+        await retention.add_to_cleanup(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
+        await retention.add_notice(tx, gone.lost, self.runtime.now())
         return gone
 
     async def clear_articles(self, entry_ids: Sequence[int]) -> None:
@@ -137,19 +126,19 @@ class _Run:
             await breathe(self.pieces, self.runtime.db)
 
     async def _clear(self, piece: Sequence[PossibleWords], tx: Tx) -> None:
-        cleared = await leftovers.clear_articles(tx, [entry_id for entry_id, _ in piece])
+        cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in piece])
         await search.forget(tx, [one for one in piece if one[0] in cleared])
         await reindex(tx, list(cleared))
-        await cleanups.add(tx, self.id, articles_cleared=len(cleared))
+        await retention.add_to_cleanup(tx, self.id, articles_cleared=len(cleared))
 
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:
-            await cleanups.add(tx, self.id, **more)
+            await retention.add_to_cleanup(tx, self.id, **more)
 
 
 async def _begin(runtime: Runtime) -> _Run:
     async with runtime.db.write() as tx:
-        begun = await cleanups.begin(tx, runtime.now())
+        begun = await retention.begin_cleanup(tx, runtime.now())
     return _Run(runtime, begun.id, Pieces(runtime.db))
 
 
@@ -218,7 +207,7 @@ async def _clear_articles(run: _Run) -> None:
     beyond, before = 0, run.runtime.now() - ARTICLES_KEPT
     while True:
         async with run.runtime.db.read() as tx:
-            found = await leftovers.articles(tx, before, beyond=beyond, most=TEXTS_AT_ONCE)
+            found = await retention.articles(tx, before, beyond=beyond, most=TEXTS_AT_ONCE)
         if not found:
             return
         beyond = found[-1]
@@ -232,29 +221,29 @@ async def _remove_unfollowed(run: _Run) -> None:
         return
     left_since = run.runtime.now() - grace
     async with run.runtime.db.read() as tx:
-        feed_ids = await leftovers.unfollowed(tx, left_since)
+        feed_ids = await retention.unfollowed(tx, left_since)
     for feed_id in feed_ids:
         await _remove_up_to(run, feed_id, HIGHEST, "any")
         await _drop_all(run.runtime, partial(_drop_keys, feed_id, left_since))
         async with run.runtime.db.write() as tx:
-            gone = await leftovers.remove_feed(tx, feed_id, left_since)
-            await cleanups.add(tx, run.id, feeds_removed=int(gone))
+            gone = await retention.remove_feed(tx, feed_id, left_since)
+            await retention.add_to_cleanup(tx, run.id, feeds_removed=int(gone))
 
 
 async def _drop_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
-    return await leftovers.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
+    return await retention.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
 async def _drop_leftovers(run: _Run) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
-        failures = await leftovers.drop_failures(tx, now - LOGS_KEPT)
-        await cleanups.add(tx, run.id, failures_removed=failures)
-        await cleanups.forget(tx, now - LOGS_KEPT)
-        await sweeping.drop_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
+        failures = await retention.drop_failures(tx, now - LOGS_KEPT)
+        await retention.add_to_cleanup(tx, run.id, failures_removed=failures)
+        await retention.delete_old_cleanups(tx, now - LOGS_KEPT)
+        await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
     await _drop_all(runtime, lambda tx: removed.forget_missed(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
-    await _drop_all(runtime, lambda tx: imported.forget(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
-    await _drop_all(runtime, lambda tx: leftovers.drop_orphan_blobs(tx, now - DAY))
+    await _drop_all(runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
+    await _drop_all(runtime, lambda tx: retention.drop_orphan_blobs(tx, now - DAY))
 
 
 async def _drop_all(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
@@ -301,7 +290,7 @@ async def _finish(run: _Run, before: int, fitted: _Fitted) -> Cleanup:
     runtime = run.runtime
     await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
     async with runtime.db.write() as tx:
-        done = await cleanups.finish(
+        done = await retention.finish_cleanup(
             tx, run.id, runtime.now(), age_days=fitted.age_days, notes=" ".join(fitted.notes)
         )
     for user_id in run.losers:
@@ -319,7 +308,7 @@ async def _finish(run: _Run, before: int, fitted: _Fitted) -> Cleanup:
 
 async def _warn(runtime: Runtime, warning: str) -> None:
     async with runtime.db.write() as tx:
-        await app_settings.put(tx, _WARNING, warning, runtime.now())
+        await instance.set_setting(tx, _WARNING, warning, runtime.now())
 
 
 async def _size(runtime: Runtime) -> int:
@@ -327,18 +316,18 @@ async def _size(runtime: Runtime) -> int:
     if runtime.db.engine == "postgresql":
         return await _in_use(runtime)
     async with runtime.db.read() as tx:
-        return await status.size_in_bytes(tx)
+        return await instance.size_in_bytes(tx)
 
 
 async def _in_use(runtime: Runtime) -> int:
     async with runtime.db.read() as tx:
-        size = await status.bytes_in_use(tx)
+        size = await instance.bytes_in_use(tx)
         if runtime.db.engine == "sqlite":
             return size
-        count, leanest = await retention.how_many(tx), await app_settings.get(tx, _LEANEST)
+        count, leanest = await retention.count_entries(tx), await instance.get_setting(tx, _LEANEST)
     used, least = in_use(size, count, float(leanest) if leanest else None)
     async with runtime.db.write() as tx:
-        await app_settings.put(tx, _LEANEST, str(least), runtime.now())
+        await instance.set_setting(tx, _LEANEST, str(least), runtime.now())
     return used
 
 
@@ -353,3 +342,42 @@ async def _words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = F
 
 def _weigh(one: PossibleWords) -> float:
     return weight_of(one[1])
+
+
+CLEANUP_JOB = "cleanup"
+LEASE = "cleanup"
+"""The nightly one holds it, too: there is one cleanup at a time."""
+
+
+async def ask_for_cleanup(runtime: Runtime, asker: User) -> int:
+    """The id of the job."""
+    async with runtime.db.write() as tx:
+        await users.record_event(tx, runtime.now(), "cleanup_asked", asker.id, {})
+    return await jobs.enqueue(runtime, CLEANUP_JOB, {}, user_id=asker.id)
+
+
+async def run_cleanup(runtime: Runtime, job: Job) -> Done | Later:
+    await clean_up_alone(runtime)
+    return Done()
+
+
+async def clean_up_alone(runtime: Runtime) -> Cleanup:
+    """Raises `Conflict` while another process cleans up."""
+    done: list[Cleanup] = []
+
+    async def clean() -> None:
+        done.append(await clean_up(runtime))
+
+    if not await while_alone(runtime, LEASE, clean):
+        raise Conflict("A cleanup is running already.")
+    return done[0]
+
+
+async def notice_for(runtime: Runtime, user_id: int) -> Notice | None:
+    async with runtime.db.read() as tx:
+        return await retention.get_notice(tx, user_id)
+
+
+async def dismiss_notice(runtime: Runtime, user_id: int) -> None:
+    async with runtime.db.write() as tx:
+        await retention.dismiss_notice(tx, user_id)

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.fetching import Answer, Failed
-from reedbed.domain.hints import Hint
-from reedbed.domain.limits import Allowance
+from reedbed.domain.live import Hint
 from reedbed.domain.records import record
-from reedbed.domain.retries import may_pass
+from reedbed.domain.refresh.outcomes import Answer, Failed, may_pass
 from reedbed.domain.sharing import (
     Link,
     ShareTarget,
@@ -21,13 +19,15 @@ from reedbed.domain.sharing import (
     save_call,
     token_in,
 )
-from reedbed.domain.texts import ENTER_AGAIN
+from reedbed.domain.text import ENTER_AGAIN
 from reedbed.domain.times import HOUR
-from reedbed.ingest.failures import TEMPORARY
+from reedbed.domain.users import Allowance
+from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.entries import get_entry
 from reedbed.services.jobs import Done, Later, pace, try_again, wake_jobs
 from reedbed.services.runtime import Runtime
-from reedbed.store import entries, events, jobs, share_targets
+from reedbed.store import jobs, sharing, users
+from reedbed.store.entries import read as entries
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
@@ -51,23 +51,23 @@ async def add_target(
     known = read_kind(kind)
     address, shown, keys = check_url(url), check_name(name, known), check_secrets(known, secrets)
     async with runtime.db.write() as tx:
-        if await share_targets.count(tx, user_id) >= MOST_TARGETS:
+        if await sharing.count(tx, user_id) >= MOST_TARGETS:
             raise Conflict(f"There can be at most {MOST_TARGETS} services. Remove one first.")
-        made = await share_targets.add(
+        made = await sharing.add(
             tx, user_id, kind=known, name=shown, url=address, secrets=keys, now=runtime.now()
         )
-        await events.note(tx, runtime.now(), "share_target_added", user_id, {"kind": known})
+        await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": known})
     return made
 
 
 async def list_targets(runtime: Runtime, user_id: int) -> Sequence[ShareTarget]:
     async with runtime.db.read() as tx:
-        return await share_targets.of_user(tx, user_id)
+        return await sharing.of_user(tx, user_id)
 
 
 async def remove_target(runtime: Runtime, user_id: int, target_id: int) -> None:
     async with runtime.db.write() as tx:
-        if not await share_targets.remove(tx, user_id, target_id):
+        if not await sharing.remove(tx, user_id, target_id):
             raise NotFound(NO_SUCH)
 
 
@@ -77,7 +77,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
     if not (entry.row.url or entry.external_url):
         raise Invalid("This entry has no address of its own to share.", field="entry_id")
     async with runtime.db.write() as tx:
-        target = await share_targets.get(tx, user_id, target_id)
+        target = await sharing.get(tx, user_id, target_id)
         if target is None:
             raise NotFound(NO_SUCH)
         payload = {"entry_id": entry_id, "target_id": target_id}
@@ -90,7 +90,7 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
     """The handler of the job."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
-        target = await share_targets.get(tx, job.user_id, job.payload["target_id"])
+        target = await sharing.get(tx, job.user_id, job.payload["target_id"])
         entry = await entries.get(tx, job.user_id, job.payload["entry_id"])
     if target is None or entry is None:
         return Done()
@@ -141,9 +141,9 @@ def _judged(target: ShareTarget, answer: Answer | Failed) -> Answer | NotTaken:
 async def _note(runtime: Runtime, target: ShareTarget, refused: NotTaken | None) -> None:
     async with runtime.db.write() as tx:
         if refused is None:
-            await share_targets.note_taken(tx, target, runtime.now())
+            await sharing.note_taken(tx, target, runtime.now())
         else:
-            await share_targets.note_problem(tx, target, refused.why)
+            await sharing.note_problem(tx, target, refused.why)
 
 
 async def _tell(runtime: Runtime, target: ShareTarget, entry_id: int, refused: NotTaken | None) -> None:

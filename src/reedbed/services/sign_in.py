@@ -1,28 +1,30 @@
-"""Signing in by others: sent to the provider, taken back with what it says, and let in where a link exists.
+"""A user's accounts elsewhere: which there are, letting one go, and logging out of it."""
 
-An identity opens an account only after it was linked to it, and it is linked only by somebody who has proved
-to be its owner. An address that a provider has verified finds the account to be proved; nothing more.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 import structlog
 
-from reedbed.domain.accounts import NewSession, User
-from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unauthorized, Unavailable
-from reedbed.domain.identities import LASTS, Identity, Provider, SignIn
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized, Unavailable
 from reedbed.domain.records import record
-from reedbed.ingest.oidc import Return
-from reedbed.ingest.oidc_offer import SignInRefused
-from reedbed.services.accounts import DISABLED, needs_owner
-from reedbed.services.limits import spend_attempt
-from reedbed.services.registration import BY_INVITATION, CLOSED
+from reedbed.domain.sign_in import LASTS, Identity, LinkedIdentity, Provider, SignIn
+from reedbed.domain.users import Caller, NewSession, User
+from reedbed.ingest.oidc import Return, SignInRefused
+from reedbed.services.auth import add_session
+from reedbed.services.email import spend_link
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import new_token, token_hash
-from reedbed.services.sessions import add_session
-from reedbed.store import events, identities, sign_ins, users
-from reedbed.store.database import Tx
+from reedbed.services.security import (
+    give_back_login,
+    known_device,
+    new_token,
+    password_matches,
+    spend_attempt,
+    spend_login,
+    token_hash,
+)
+from reedbed.services.users import ACCEPT, BY_INVITATION, CLOSED, DISABLED, WRONG_PASSWORD, needs_owner
+from reedbed.store import sign_in, users
+from reedbed.store.engine.database import Tx
 
 log = structlog.get_logger()
 
@@ -111,7 +113,7 @@ async def begin(
     wish = SignIn(key, token_hash(browser), nonce, verifier, next_path, invite, user_id)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await sign_ins.add(tx, token_hash(state), wish, now, now + LASTS)
+        await sign_in.add_sign_in(tx, token_hash(state), wish, now, now + LASTS)
     return Begun(url, browser, provider.form_post)
 
 
@@ -127,7 +129,7 @@ async def finish(runtime: Runtime, key: str, said: Mapping[str, str], device: De
     if wish.user_id is not None:
         return await hold(runtime, wish, identity)
     async with runtime.db.read() as tx:
-        found = await identities.user_of_identity(tx, identity)
+        found = await sign_in.user_of_identity(tx, identity)
     if found is not None:
         user, identity_id = found
         return SignedIn(await _let_in(runtime, user, identity_id, identity, device), wish.next_path)
@@ -139,7 +141,7 @@ async def hold(runtime: Runtime, wish: SignIn, identity: Identity) -> Waiting:
     """Keep what the provider said until the account is proved or made, in the same browser."""
     ticket, now = new_token(), runtime.now()
     async with runtime.db.write() as tx:
-        await sign_ins.add(tx, token_hash(ticket), replace(wish, identity=identity), now, now + LASTS)
+        await sign_in.add_sign_in(tx, token_hash(ticket), replace(wish, identity=identity), now, now + LASTS)
     return Waiting(ticket)
 
 
@@ -147,16 +149,16 @@ async def open_by(
     runtime: Runtime, tx: Tx, user: User, identity_id: int, identity: Identity, device: Device
 ) -> NewSession:
     now = runtime.now()
-    await identities.note_use(tx, identity_id, identity.email, now)
-    await events.note(tx, now, "user_login", user.id, {"ip": device.ip, "with": identity.provider})
+    await sign_in.record_use(tx, identity_id, identity.email, now)
+    await users.record_event(tx, now, "user_login", user.id, {"ip": device.ip, "with": identity.provider})
     session = await add_session(runtime, tx, user, user_agent=device.user_agent, ip=device.ip)
-    await identities.note_session(tx, token_hash(session.token), identity_id)
+    await sign_in.link_session(tx, token_hash(session.token), identity_id)
     return session
 
 
 async def _take(runtime: Runtime, provider: Provider, state: str, device: Device) -> SignIn:
     async with runtime.db.write() as tx:
-        wish = await sign_ins.take(tx, token_hash(state), token_hash(device.browser), runtime.now())
+        wish = await sign_in.pop_sign_in(tx, token_hash(state), token_hash(device.browser), runtime.now())
     if wish is None or wish.provider != provider.key or wish.identity is not None:
         log.warning("a sign-in came back that nobody began", provider=provider.key, ip=device.ip)
         raise Invalid(STALE)
@@ -190,9 +192,186 @@ async def _check_may_wait(runtime: Runtime, provider: Provider, wish: SignIn, id
     if await needs_owner(runtime):
         raise Forbidden(NO_OWNER)
     async with runtime.db.read() as tx:
-        if await users.by_email(tx, identity.email) is not None:
+        if await users.get_by_email(tx, identity.email) is not None:
             return
     if runtime.accounts.registration == "closed":
         raise Forbidden(CLOSED)
     if runtime.accounts.registration == "invite" and not wish.invite:
         raise Forbidden(BY_INVITATION)
+
+
+TAKEN = "This account of yours at {name} opens another account here. Unlink it there first."
+UNPROVABLE = (
+    "The account with this address has no password. Log in the way you did before, and link {name} in the "
+    "settings."
+)
+OTHER_ADDRESS = "This invitation is for another e-mail address."
+
+
+@record
+class Question:
+    """What the page has to ask."""
+
+    provider: Provider
+    email: str
+    """Of the account here that is to be proved or made."""
+    kind: str
+    """prove: its password; confirm: it has none and is logged in; register: make it."""
+    signed_in: bool
+
+
+async def question(runtime: Runtime, ticket: str, device: Device) -> Question:
+    async with runtime.db.read() as tx:
+        wish, identity = _waiting(
+            await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
+        )
+        account = await _account(tx, wish, identity)
+    provider = provider_named(runtime, wish.provider)
+    if account is None:
+        return Question(provider, identity.email, "register", signed_in=False)
+    user, password_hash = account
+    kind = "prove" if password_hash else "confirm"
+    return Question(provider, user.email, kind, signed_in=wish.user_id is not None)
+
+
+async def prove_and_link(
+    runtime: Runtime, ticket: str, password: str, device: Device, *, user_id: int | None
+) -> SignedIn:
+    """`user_id`: who is logged in. The password decides, not the address."""
+    wish, identity = await _find(runtime, ticket, device)
+    async with runtime.db.read() as tx:
+        account = await _account(tx, wish, identity)
+    if account is None:
+        raise Invalid(STALE)
+    user, password_hash = account
+    known = known_device(runtime.secret, device.known_by, user.email)
+    spent = await spend_login(runtime, user.email, device.ip, known)
+    if wish.user_id is not None and wish.user_id != user_id:
+        raise Unauthorized(STALE)
+    if password_hash is None and wish.user_id is None:
+        raise Forbidden(UNPROVABLE.format(name=provider_named(runtime, wish.provider).name))
+    if password_hash is not None and not await password_matches(password, password_hash):
+        await _note_failure(runtime, user, device)
+        raise Invalid(WRONG_PASSWORD, field="password")
+    if user.disabled_at is not None:
+        raise Forbidden(DISABLED)
+    await give_back_login(runtime, user.email, spent)
+    async with runtime.db.write() as tx:
+        await _spend(runtime, tx, ticket, device)
+        session = await _link(runtime, tx, user, identity, device)
+    return SignedIn(session, wish.next_path)
+
+
+async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_accepted: bool) -> SignedIn:
+    wish, identity = await _find(runtime, ticket, device)
+    if wish.user_id is not None or not identity.email_verified:
+        raise Invalid(STALE)
+    _check_policy(runtime, wish)
+    if not privacy_accepted:
+        raise Invalid(ACCEPT, field="privacy_accepted")
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        await _spend(runtime, tx, ticket, device)
+        if wish.invite and (await spend_link(runtime, tx, "invite", wish.invite)).email != identity.email:
+            raise Invalid(OTHER_ADDRESS, field="email")
+        user = await users.add_if_new(
+            tx,
+            email=identity.email,
+            password_hash=None,
+            role="user",
+            now=now,
+            verified=True,
+            privacy_accepted=True,
+        )
+        if user is None:
+            raise Conflict("This address has an account already. Log in instead.", field="email")
+        await users.record_event(tx, now, "user_registered", user.id, {"how": identity.provider})
+        session = await _link(runtime, tx, user, identity, device)
+    return SignedIn(session, "/add?start=samples")
+
+
+def _check_policy(runtime: Runtime, wish: SignIn) -> None:
+    if runtime.accounts.registration == "closed":
+        raise Forbidden(CLOSED)
+    if runtime.accounts.registration == "invite" and not wish.invite:
+        raise Forbidden(BY_INVITATION)
+
+
+async def _find(runtime: Runtime, ticket: str, device: Device) -> tuple[SignIn, Identity]:
+    async with runtime.db.read() as tx:
+        return _waiting(
+            await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
+        )
+
+
+def _waiting(found: SignIn | None) -> tuple[SignIn, Identity]:
+    if found is None or found.identity is None:
+        raise Invalid(STALE)
+    return found, found.identity
+
+
+async def _account(tx: Tx, wish: SignIn, identity: Identity) -> tuple[User, str | None] | None:
+    """Whose account it would open: of who is logged in, else the one with the verified address."""
+    if wish.user_id is None:
+        return await users.get_by_email(tx, identity.email) if identity.email_verified else None
+    user = await users.get(tx, wish.user_id)
+    return None if user is None else (user, await users.password_hash(tx, user.id))
+
+
+async def _spend(runtime: Runtime, tx: Tx, ticket: str, device: Device) -> None:
+    _waiting(await sign_in.pop_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now()))
+
+
+async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device: Device) -> NewSession:
+    now = runtime.now()
+    identity_id = await sign_in.add_identity(tx, user.id, identity, now)
+    if identity_id is None:
+        raise Conflict(TAKEN.format(name=provider_named(runtime, identity.provider).name))
+    if identity.email_verified and identity.email == user.email:
+        await users.verify(tx, user.id, user.email, now)
+    await users.record_event(tx, now, "identity_linked", user.id, {"with": identity.provider})
+    return await open_by(runtime, tx, user, identity_id, identity, device)
+
+
+async def _note_failure(runtime: Runtime, user: User, device: Device) -> None:
+    async with runtime.db.write() as tx:
+        await users.record_event(tx, runtime.now(), "login_failed", user.id, {"ip": device.ip})
+
+
+LAST_WAY = "This is your only way to log in. Set a password first."
+
+
+async def linked(runtime: Runtime, user_id: int) -> Sequence[LinkedIdentity]:
+    async with runtime.db.read() as tx:
+        return await sign_in.list_identities(tx, user_id)
+
+
+async def unlink(runtime: Runtime, caller: Caller, identity_id: int) -> None:
+    async with runtime.db.write() as tx:
+        alone = await sign_in.count_identities(tx, caller.user_id) == 1
+        if alone and await users.password_hash(tx, caller.user_id) is None:
+            raise Conflict(LAST_WAY)
+        if not await sign_in.delete_identity(tx, caller.user_id, identity_id):
+            raise NotFound("There is no such linked account.")
+        await users.record_event(tx, runtime.now(), "identity_unlinked", caller.user_id)
+
+
+async def goodbye_address(runtime: Runtime, caller: Caller) -> str | None:
+    """Where to log out of the provider as well; None for whoever came with a password."""
+    if caller.session_id is None or runtime.sign_in.client is None:
+        return None
+    async with runtime.db.read() as tx:
+        key = await sign_in.provider_of_session(tx, caller.session_id)
+    provider = runtime.sign_in.providers.get(key or "")
+    if provider is None:
+        return None
+    try:
+        return await runtime.sign_in.client.goodbye(provider, f"{runtime.accounts.base_url}/login")
+    except SignInRefused as error:
+        log.warning("a sign-in provider cannot be left", provider=provider.key, error=str(error))
+        return None
+
+
+async def sweep_sign_ins(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await sign_in.delete_expired(tx, runtime.now())

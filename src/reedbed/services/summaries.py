@@ -1,23 +1,41 @@
-"""Summaries as readers ask for them. A request only looks and queues; workers write."""
+"""A summary, as the AI worker writes it: by the model, or without one from the article's own sentences."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reedbed.domain.accounts import User
-from reedbed.domain.breaker import shown_state
-from reedbed.domain.budget import is_spent_for_user
+from reedbed.ai.model import Prompt, Trouble
+from reedbed.ai.prompts import summary_prompt
+from reedbed.ai.responses import read_summary
+from reedbed.domain.ai import Usage, is_spent_for_user, shown_state
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
-from reedbed.domain.hints import Hint
-from reedbed.domain.summaries import BACKGROUND, EXTRACT, OPENED, SummaryState, Variant, Wait
-from reedbed.ingest.content_hash import content_hash
-from reedbed.ingest.text import clean_text
+from reedbed.domain.live import Hint
+from reedbed.domain.records import record
+from reedbed.domain.summaries import (
+    BACKGROUND,
+    EXTRACT,
+    NEVER,
+    OPENED,
+    Summary,
+    SummaryState,
+    Variant,
+    Wait,
+    words_wanted,
+)
+from reedbed.domain.times import Instant
+from reedbed.domain.users import User
+from reedbed.ingest.language import detect_language
+from reedbed.ingest.text import clean_text, content_hash
+from reedbed.services.ai import kept_here, may_send, variant_for, variant_for_feed
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
-from reedbed.services.writers import kept_here, variant_for, variant_for_feed
-from reedbed.store import ai_state, entries, summaries, summary_queue
-from reedbed.store.database import Tx
-from reedbed.store.summaries import Attachment
+from reedbed.services.users import preferences_of
+from reedbed.store import ai, folders, instance, subscriptions, summaries, users
+from reedbed.store.ai import Queued
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entries
+from reedbed.store.summaries import Attachment, Made, Source
 
 NOTHING_TO_READ = "There is nothing in this entry to summarise."
 MOST_HTML = 400_000
@@ -73,11 +91,11 @@ async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> Wai
     """None while the model can be asked."""
     policy, now = runtime.ai.breaker, runtime.now()
     async with runtime.db.read() as tx:
-        if await ai_state.is_paused(tx):
+        if await ai.is_paused(tx):
             return Wait("paused")
-        if is_spent_for_user(runtime.ai.budget, await ai_state.spent(tx, user.id, now)):
+        if is_spent_for_user(runtime.ai.budget, await ai.spent_today(tx, user.id, now)):
             return Wait("budget")
-        breaker = await ai_state.breaker_of(tx, state.model)
+        breaker = await ai.get_breaker(tx, state.model)
     if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
         return None
     return Wait("silence", breaker.last_failure_at, breaker.last_failure_at + policy.recovery)
@@ -134,12 +152,12 @@ async def _ask(
             of_full=entry.full_content is not None,
         )
         if again:
-            await summaries.forgive(tx, key)
-            await summary_queue.retry(tx, key)
+            await summaries.clear_failure(tx, key)
+            await ai.retry(tx, key)
         known = await summaries.attached(tx, entry.row.id, variant)
         assert known is not None
         if known.summary is None and known.failure is None:
-            await summary_queue.add(tx, digest, variant, user_id=user_id, priority=priority, now=now)
+            await ai.enqueue(tx, digest, variant, user_id=user_id, priority=priority, now=now)
     state = _state(known, variant) or SummaryState("pending", model=variant.model)
     if state.status == "pending":
         await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
@@ -161,3 +179,120 @@ def _state(known: Attachment, variant: Variant) -> SummaryState | None:
         return SummaryState("failed", error=known.queued_error or "", model=variant.model)
     # With an error it has been tried at least once, in vain.
     return SummaryState("pending", error=known.queued_error, model=variant.model)
+
+
+AT_A_TIME = 100
+
+
+async def ask_for_new_entries(runtime: Runtime) -> int:
+    """A chore: how many summaries were asked for."""
+    async with runtime.db.read() as tx:
+        found = [await users.get(tx, id_) for id_ in await summaries.users_with_auto_summaries(tx)]
+    return sum([await _ask_for(runtime, user) for user in found if user is not None])
+
+
+async def _ask_for(runtime: Runtime, user: User) -> int:
+    mark = f"auto_summaries:{user.id}"
+    async with runtime.db.read() as tx:
+        wanted = await _wanted(tx, user)
+        if not wanted:
+            return 0
+        seen = await instance.get_setting(tx, mark)
+        after = None if seen is None else int(seen)
+        new = await summaries.new_entries(tx, user.id, list(wanted), after=after, most=AT_A_TIME)
+    if not new:
+        return 0
+    asked = await ask_in_background(
+        runtime, user, [one.id for one in new if one.words >= wanted[one.feed_id]]
+    )
+    async with runtime.db.write() as tx:
+        await instance.set_setting(tx, mark, str(new[-1].id), runtime.now())
+    return asked
+
+
+async def _wanted(tx: Tx, user: User) -> Mapping[int, int]:
+    """The feeds to look at, each with the least words of an entry."""
+    rows, chosen = await folders.of_user(tx, user.id), preferences_of(user)
+    wishes = await summaries.auto_summary_options(tx, user.id)
+    words = {one.feed_id: words_wanted(one.summary_words, one.folder_id, rows, chosen) for one in wishes}
+    return {feed_id: least for feed_id, least in words.items() if least != NEVER}
+
+
+AT_ONCE = 50
+UNREADABLE = "The model's answer could not be read."
+
+
+@record
+class SummaryWork:
+    row: Queued
+    source: Source
+    prompt: Prompt | None
+    name: str = "summary"
+
+    @property
+    def user_id(self) -> int | None:
+        return self.row.user_id
+
+    def write(self) -> Summary | Trouble:
+        from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once needed
+
+        text = _text(self.source)
+        found = extract(self.source.title, text)
+        if not found.text:
+            return Trouble("permanent", "There is nothing in this entry to summarise.")
+        language = self.source.language or detect_language(text) or ""
+        return Summary(found.text, found.one_line, EXTRACT, language)
+
+    def read(self, answer: str, model: str) -> Summary | Trouble:
+        found = read_summary(answer)
+        if found is None:
+            return Trouble("unreadable", UNREADABLE)
+        return Summary(found.text, found.one_line, model, self.row.language)
+
+    async def keep(
+        self, tx: Tx, runtime: Runtime, written: Summary, used: Usage, now: Instant
+    ) -> Sequence[tuple[int, int]]:
+        row = self.row
+        await summaries.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+        return await self.readers(tx)
+
+    async def stand_in(self, tx: Tx, now: Instant) -> None:
+        row = self.row
+        await _ask_extract(tx, row.key, row.content_hash, row.user_id, row.priority, now)
+
+    async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
+        return await summaries.entries_of(tx, self.row.key)
+
+
+async def stand_in_for_all(tx: Tx, model: str, now: Instant) -> None:
+    """The model is not asked for a while: what waits for it gets the built-in extract meanwhile."""
+    for one in await ai.without_extract(tx, model, most=AT_ONCE):
+        await _ask_extract(tx, one.key, one.content_hash, one.user_id, one.priority, now)
+
+
+async def _ask_extract(
+    tx: Tx, key: str, content_hash: str, user_id: int | None, priority: int, now: Instant
+) -> None:
+    variant = Variant(EXTRACT)
+    extract = variant.key(content_hash)
+    await summaries.attach_also(tx, key, variant, extract)
+    if not await summaries.exists(tx, extract):
+        await ai.enqueue(tx, content_hash, variant, user_id=user_id, priority=priority, now=now)
+
+
+async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
+    source = await summaries.source_of(tx, row.key)
+    if source is None or await summaries.exists(tx, row.key):
+        return None
+    if row.model == EXTRACT:
+        return SummaryWork(row, source, None)
+    user = None if row.user_id is None else await users.get(tx, row.user_id)
+    if user is None or not may_send(runtime, preferences_of(user)):
+        return None  # who asked has left or changed their mind since: nothing is sent for them
+    if await kept_here(tx, runtime, user.id) and not await subscriptions.may_be_sent(tx, user.id, row.key):
+        return None
+    return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
+
+
+def _text(source: Source) -> str:
+    return clean_text(source.content[:MOST_HTML])

@@ -1,26 +1,242 @@
 """Webhooks: made, changed, tried and taken away by their user."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import orjson
+import structlog
+
+from reedbed.domain.digests import digest_markdown
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.live import Hint
 from reedbed.domain.records import record
-from reedbed.domain.same import SAME, Same
+from reedbed.domain.refresh.outcomes import Failed, next_try
+from reedbed.domain.rules import NoticedEntry, RuleNotice, entries_json, notice_json
+from reedbed.domain.times import DAY, SECOND, Instant, rfc3339
+from reedbed.domain.unset import SAME, Same
+from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import (
+    GIVE_UP_AFTER,
+    LONGEST_WAIT,
     Delivery,
     Event,
+    Outcome,
     Webhook,
     check_name,
     check_url,
+    headers_for,
+    is_dead,
+    judge,
     secret_of,
+    switched_off_letter,
 )
-from reedbed.services.jobs import wake_jobs
+from reedbed.ingest.http.failures import TEMPORARY
+from reedbed.services.jobs import Done, Later, pace, wake_jobs
 from reedbed.services.runtime import Runtime
-from reedbed.services.webhook_calls import leave
-from reedbed.store import events as event_log
-from reedbed.store import webhook_deliveries, webhooks
-from reedbed.store.database import Tx
+from reedbed.store import digests, jobs, rules, users, webhooks
+from reedbed.store import users as events
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entry_texts
+from reedbed.store.jobs import Job
+
+log = structlog.get_logger()
+
+CALL_JOB = "webhook"
+MOST_ENTRIES = 50
+KEPT = 30 * DAY
+PER_WEBHOOK = Allowance(60, 1)
+"""Bursts are fine; a feed that runs wild must not make us a nuisance."""
+_NOTHING_LEFT = Outcome(None, "What it was to be told of is not there any more.", again=False)
+_NO_SECRET = Outcome(
+    None, "Its secret cannot be read: the server lost the key. Make a new secret for it.", again=False
+)
+_SWITCHED_OFF = Outcome(None, "The webhook was switched off.", again=False)
+
+
+async def leave(
+    tx: Tx, user_id: int, webhook_id: int, event: Event, subject: Mapping[str, Any], now: Instant
+) -> int:
+    delivery_id = await webhooks.add_delivery(tx, user_id, webhook_id, event, subject, now)
+    await jobs.add(tx, CALL_JOB, {"delivery_id": delivery_id}, now=now, user_id=user_id)
+    return delivery_id
+
+
+async def leave_entries(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) -> None:
+    """Called when entries arrive, with their ids by feed: one call for each feed and webhook."""
+    if not new:
+        return
+    for feed_id, user_id, webhook_id in await webhooks.list_for_followers(tx, list(new)):
+        ids = new[feed_id]
+        subject = {"feed_id": feed_id, "entry_ids": list(ids[:MOST_ENTRIES]), "count": len(ids)}
+        await leave(tx, user_id, webhook_id, Event.NEW_ENTRIES, subject, now)
+
+
+async def leave_event(
+    tx: Tx,
+    user_id: int,
+    event: Event,
+    subject: Mapping[str, Any],
+    now: Instant,
+    *,
+    also: Webhook | None = None,
+) -> int:
+    """For every webhook of the user that wants to hear of it, and `also` one that was named; how many."""
+    wanting = {one.id: one for one in await webhooks.list_for_user(tx, user_id) if event in one.events}
+    if also is not None:
+        wanting[also.id] = also
+    chosen = [one for one in wanting.values() if one.enabled]
+    for one in chosen:
+        await leave(tx, user_id, one.id, event, subject, now)
+    return len(chosen)
+
+
+async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job. It may be called twice with the same id, never silently not at all."""
+    assert job.user_id is not None
+    async with runtime.db.read() as tx:
+        delivery = await webhooks.get_delivery(tx, job.user_id, job.payload["delivery_id"])
+        webhook = await webhooks.get(tx, job.user_id, delivery.webhook_id) if delivery else None
+    if delivery is None or webhook is None or delivery.state != "waiting":
+        return Done()
+    if not webhook.enabled:
+        return await _end(runtime, delivery, _SWITCHED_OFF)
+    if (paced := await pace(runtime, f"webhooks:{webhook.id}", PER_WEBHOOK)) is not None:
+        return paced
+    told = await _told(runtime, delivery)
+    if told is None:
+        return await _end(runtime, delivery, _NOTHING_LEFT)
+    return await _settle(runtime, webhook, delivery, await _call(runtime, webhook, delivery, told))
+
+
+async def forget_calls(runtime: Runtime) -> int:
+    """A chore: the log goes back a month."""
+    async with runtime.db.write() as tx:
+        return await webhooks.delete_old_deliveries(tx, runtime.now() - KEPT)
+
+
+async def _told(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+    """The body of the call; None if there is nothing left to tell of."""
+    match delivery.event:
+        case Event.NEW_ENTRIES:
+            return await _new_entries(runtime, delivery)
+        case Event.RULE_MATCH:
+            return await _rule_match(runtime, delivery)
+        case Event.DIGEST:
+            return await _digest(runtime, delivery)
+        case Event.TEST:
+            return {"event": Event.TEST, "message": "Reedbed can reach this webhook."}
+
+
+async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+    entries = await _entries(runtime, delivery)
+    if not entries:
+        return None
+    return {
+        "event": Event.NEW_ENTRIES,
+        "feed": {"id": str(delivery.subject["feed_id"]), "title": entries[0].feed_title},
+        # Without those that a rule has muted.
+        "count": delivery.subject["count"] - len(delivery.subject["entry_ids"]) + len(entries),
+        "entries": entries_json(entries),
+    }
+
+
+async def _rule_match(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+    async with runtime.db.read() as tx:
+        row = await rules.get(tx, delivery.user_id, delivery.subject["rule_id"])
+    entries = await _entries(runtime, delivery)
+    if row is None or not entries:
+        return None
+    count = max(delivery.subject["count"], len(entries))
+    return notice_json(RuleNotice(row.rule.id, row.rule.name, count, entries))
+
+
+async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+    async with runtime.db.read() as tx:
+        found = await digests.get(tx, delivery.user_id, delivery.subject["digest_id"])
+    if found is None:
+        return None
+    base_url = runtime.accounts.base_url
+    shown = {
+        "id": str(found.id),
+        "url": f"{base_url}/digests/{found.id}",
+        "since": rfc3339(found.since),
+        "until": rfc3339(found.until),
+        "entries": found.entries,
+        "markdown": digest_markdown(found, base_url),
+    }
+    return {"event": Event.DIGEST, "digest": shown}
+
+
+async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
+    async with runtime.db.read() as tx:
+        seen = await entry_texts.seen_by(tx, delivery.user_id, delivery.subject["entry_ids"])
+    return [NoticedEntry(each.id, each.title, each.url, each.feed_title, each.published_at) for each in seen]
+
+
+async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, told: Mapping[str, Any]) -> Outcome:
+    if not webhook.secret:
+        return _NO_SECRET
+    body = orjson.dumps(told)
+    headers = headers_for(webhook, delivery, body, runtime.now() // SECOND)
+    answer = await runtime.fetcher.post(webhook.url, body, headers)
+    if isinstance(answer, Failed):
+        return Outcome(answer.status, answer.message, again=answer.kind == TEMPORARY)
+    return judge(answer)
+
+
+async def _settle(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
+    now = runtime.now()
+    next_at = (
+        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=LONGEST_WAIT)
+        if outcome.again
+        else None
+    )
+    async with runtime.db.write() as tx:
+        off = await _judge_webhook(tx, webhook, outcome, now)
+        if off:
+            next_at = None
+        await webhooks.record_attempt(tx, delivery, outcome, now=now, next_at=next_at)
+    if off:
+        await _tell_of_the_end(runtime, webhook, outcome)
+    if next_at is not None:
+        return Later(next_at)
+    return Done({"sent": "webhook"} if outcome.good else {"error": outcome.answer})
+
+
+async def _judge_webhook(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instant) -> bool:
+    """Whether it was switched off just now."""
+    if outcome.good:
+        if webhook.failing_since is not None:
+            await webhooks.record_success(tx, webhook)
+        return False
+    since = await webhooks.record_failure(tx, webhook, now)
+    if not is_dead(outcome, since, now) or not await webhooks.switch_off(tx, webhook, now):
+        return False
+    detail = {"webhook_id": webhook.id, "answer": outcome.answer}
+    await events.record_event(tx, now, "webhook_switched_off", webhook.user_id, detail)
+    return True
+
+
+async def _tell_of_the_end(runtime: Runtime, webhook: Webhook, outcome: Outcome) -> None:
+    log.warning("a webhook was switched off", webhook=webhook.id, answer=outcome.answer)
+    data = {"event": "webhook_switched_off", "webhook": {"id": str(webhook.id), "name": webhook.name}}
+    await runtime.bus.publish(Hint("notice", user_id=webhook.user_id, data=data))
+    if runtime.mailer is None:
+        return
+    async with runtime.db.read() as tx:
+        user = await users.get(tx, webhook.user_id)
+    if user is not None and user.disabled_at is None:
+        letter = switched_off_letter(user.email, webhook, outcome.answer, runtime.accounts.base_url)
+        await runtime.mailer.send(letter, runtime.now())
+
+
+async def _end(runtime: Runtime, delivery: Delivery, outcome: Outcome) -> Done:
+    async with runtime.db.write() as tx:
+        await webhooks.record_attempt(tx, delivery, outcome, now=runtime.now(), next_at=None, called=False)
+    return Done({"error": outcome.answer})
+
 
 MOST_WEBHOOKS = 20
 NO_SUCH = "There is no such webhook."
@@ -45,16 +261,16 @@ async def create_webhook(
         made = await _add(runtime, tx, user_id, shown, address, events)
         if made is None:
             raise Conflict("You have a webhook with this address already.", field="url")
-        await event_log.note(tx, runtime.now(), "webhook_created", user_id, {"webhook_id": made.id})
+        await users.record_event(tx, runtime.now(), "webhook_created", user_id, {"webhook_id": made.id})
     return made
 
 
 async def webhook_at(runtime: Runtime, tx: Tx, user_id: int, url: str) -> Webhook:
     """The one with this address; made where a rule was the first to name it."""
-    known = await webhooks.by_url(tx, user_id, url)
+    known = await webhooks.get_by_url(tx, user_id, url)
     if known is None:
         await _add(runtime, tx, user_id, check_name("", url), url, frozenset())
-        known = await webhooks.by_url(tx, user_id, url)
+        known = await webhooks.get_by_url(tx, user_id, url)
     assert known is not None
     return known
 
@@ -66,7 +282,7 @@ async def get_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Webhoo
 
 async def list_webhooks(runtime: Runtime, user_id: int) -> Sequence[Webhook]:
     async with runtime.db.read() as tx:
-        return await webhooks.of_user(tx, user_id)
+        return await webhooks.list_for_user(tx, user_id)
 
 
 async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, wanted: Changes) -> Webhook:
@@ -74,7 +290,7 @@ async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, wanted
     async with runtime.db.write() as tx:
         known = await _found(tx, user_id, webhook_id)
         url = known.url if isinstance(wanted.url, Same) else check_url(wanted.url)
-        taken = await webhooks.by_url(tx, user_id, url)
+        taken = await webhooks.get_by_url(tx, user_id, url)
         if taken is not None and taken.id != webhook_id:
             raise Conflict("You have a webhook with this address already.", field="url")
         enabled = known.enabled if isinstance(wanted.enabled, Same) else wanted.enabled
@@ -88,7 +304,7 @@ async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, wanted
             failing_since=None if fresh else known.failing_since,
             disabled_at=None if fresh else known.disabled_at,
         )
-        await webhooks.change(tx, changed)
+        await webhooks.update_webhook(tx, changed)
     return changed
 
 
@@ -96,15 +312,15 @@ async def renew_secret(runtime: Runtime, user_id: int, webhook_id: int) -> Webho
     """The old one signs nothing more."""
     async with runtime.db.write() as tx:
         changed = replace(await _found(tx, user_id, webhook_id), secret=_new_secret())
-        await webhooks.change(tx, changed)
+        await webhooks.update_webhook(tx, changed)
     return changed
 
 
 async def delete_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> None:
     async with runtime.db.write() as tx:
-        if not await webhooks.remove(tx, user_id, webhook_id):
+        if not await webhooks.delete_webhook(tx, user_id, webhook_id):
             raise NotFound(NO_SUCH)
-        await event_log.note(tx, runtime.now(), "webhook_deleted", user_id, {"webhook_id": webhook_id})
+        await users.record_event(tx, runtime.now(), "webhook_deleted", user_id, {"webhook_id": webhook_id})
 
 
 async def try_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Delivery:
@@ -114,7 +330,7 @@ async def try_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Delive
         if not known.enabled:
             raise Conflict("This webhook is switched off. Switch it on first.")
         delivery_id = await leave(tx, user_id, known.id, Event.TEST, {}, runtime.now())
-        made = await webhook_deliveries.get(tx, user_id, delivery_id)
+        made = await webhooks.get_delivery(tx, user_id, delivery_id)
     assert made is not None
     await wake_jobs(runtime)
     return made
@@ -126,7 +342,7 @@ async def list_deliveries(
     """The newest first."""
     async with runtime.db.read() as tx:
         await _found(tx, user_id, webhook_id)
-        return await webhook_deliveries.newest(tx, user_id, webhook_id, limit=limit, before=before)
+        return await webhooks.list_deliveries(tx, user_id, webhook_id, limit=limit, before=before)
 
 
 async def _found(tx: Tx, user_id: int, webhook_id: int) -> Webhook:

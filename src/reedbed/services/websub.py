@@ -1,28 +1,45 @@
-"""Asking hubs: subscribe where a feed names one, renew in time, say goodbye when nobody follows any more."""
+"""How a feed and its hub get along, in words for its readers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from urllib.parse import urlencode
 
 import structlog
 
-from reedbed.domain.errors import Unavailable
-from reedbed.domain.fetching import Failed
+from reedbed.domain.errors import NotFound, TooMany, Unavailable
+from reedbed.domain.live import Hint
+from reedbed.domain.records import record
+from reedbed.domain.refresh.outcomes import Failed, Fetched
+from reedbed.domain.refresh.state import DueFeed
+from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.urls import host_of
+from reedbed.domain.users import Allowance
 from reedbed.domain.websub import (
+    DENIED_FOR,
     LEASE_WISHED,
     MOST_GOODBYES,
     PATIENCE,
+    HubStanding,
     HubSubscription,
     Mode,
     State,
+    is_signed,
+    lease_of,
+    renew_at,
     retry_at,
 )
+from reedbed.services.refresh.check import check_of, request_refresh
+from reedbed.services.refresh.diff import body_hash, read_document
+from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import new_token
-from reedbed.store import fetch_state, websub
-from reedbed.store.database import Tx
+from reedbed.services.security import network_of, new_token, spend
+from reedbed.store import refresh, websub
+from reedbed.store.engine.database import Tx
+from reedbed.store.refresh import Finding
+from reedbed.store.websub import Delivery, Waiting
 
 log = structlog.get_logger()
 
@@ -66,7 +83,7 @@ async def _notice(runtime: Runtime) -> None:
     async with runtime.db.write() as tx:
         for wish in found:
             await websub.add(tx, wish, new_token(), new_token(), now)
-        await poll_again(tx, await websub.leave(tx, unwanted, now), now)
+        await poll_again(tx, await websub.request_unsubscribe(tx, unwanted, now), now)
 
 
 async def _tend(runtime: Runtime, one: HubSubscription, gate: asyncio.Semaphore) -> None:
@@ -86,7 +103,7 @@ async def _ask(runtime: Runtime, one: HubSubscription) -> None:
     await _wait_for_turn(runtime, one.hub_url)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await websub.ask(tx, one.id, mode, now, PATIENCE)
+        await websub.record_request(tx, one.id, mode, now, PATIENCE)
         if not one.is_live(now):
             await poll_again(tx, [one.feed_id], now)
     error = await _send(runtime, one.hub_url, _form(runtime, one, mode))
@@ -139,7 +156,7 @@ async def _note_failure(runtime: Runtime, one: HubSubscription, error: str, *, a
 
 async def poll_again(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
     """These have no hub to rely on: what was put off because of it is due."""
-    await fetch_state.hurry(tx, feed_ids, now)
+    await refresh.check_soon(tx, feed_ids, now)
 
 
 async def _wait_for_turn(runtime: Runtime, hub_url: str) -> None:
@@ -158,3 +175,211 @@ def _form(runtime: Runtime, one: HubSubscription, mode: Mode) -> bytes:
     if mode == "subscribe":
         asked |= {"hub.lease_seconds": str(LEASE_WISHED // SECOND), "hub.secret": one.secret}
     return urlencode(asked).encode()
+
+
+STRANGERS = Allowance(60, 1)
+"""Knocks at addresses that do not exist, from one network."""
+FROM_HUB = Allowance(60, 2)
+"""Calls at one subscription's address."""
+MOST_WAITING = 20
+LONGEST_CHALLENGE = 2_000
+LONGEST_REASON = 300
+
+UNKNOWN = "No subscription has this address."
+NOT_ASKED = "Nobody here asked for this."
+
+
+@record
+class Push:
+    body: bytes
+    signature: str | None
+    content_type: str | None
+
+
+async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription:
+    """Whose address this is, before a byte of what is sent is read."""
+    async with runtime.db.read() as tx:
+        one = await websub.get_by_token(tx, token)
+    if one is None:
+        await spend(runtime, f"websub-stranger:{network_of(ip)}", STRANGERS)
+        raise NotFound(UNKNOWN)
+    await spend(runtime, f"websub:{one.id}", FROM_HUB)
+    return one
+
+
+async def answer_hub(runtime: Runtime, token: str, said: Mapping[str, str], ip: str | None) -> str:
+    """What to echo to a hub that verifies, or tells of a refusal. `NotFound` for what was never asked for."""
+    one = await admit(runtime, token, ip)
+    mode, challenge = said.get("hub.mode"), said.get("hub.challenge", "")
+    if said.get("hub.topic") != one.topic_url:
+        raise _unasked(one, mode)
+    if mode == "denied":
+        await _note_denied(runtime, one, said.get("hub.reason", ""))
+        return ""
+    if mode != one.asked or not challenge or len(challenge) > LONGEST_CHALLENGE:
+        raise _unasked(one, mode)
+    if mode == "unsubscribe":
+        async with runtime.db.write() as tx:
+            await websub.remove(tx, one.id)
+        log.info("hub left", feed=one.feed_id, hub=one.hub_url)
+    else:
+        await _confirm(runtime, one, said.get("hub.lease_seconds"))
+    return challenge
+
+
+async def take_push(runtime: Runtime, one: HubSubscription, push: Push, ip: str | None) -> None:
+    """Keep it for the worker. A forged one is counted and forgotten; the answer does not tell which."""
+    if one.state == "leaving":
+        raise NotFound(UNKNOWN)
+    if not push.body or not is_signed(one.secret, push.body, push.signature):
+        await _note_forged(runtime, one, ip)
+        return
+    digest = sha256(push.body).hexdigest()
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        if await websub.count_deliveries(tx, one.id) >= MOST_WAITING:
+            raise TooMany("Too much is waiting to be read. Send it again a little later.", 60)
+        await websub.record_push(tx, one.id, digest, now)
+        if digest == one.body_hash:
+            return
+        kind = storable(push.content_type or "")[:200] or None
+        await websub.add_delivery(tx, Delivery(one.id, kind, push.body, digest, now))
+    await runtime.bus.publish(Hint("hub_news"))
+
+
+async def _confirm(runtime: Runtime, one: HubSubscription, seconds: str | None) -> None:
+    now, lease = runtime.now(), lease_of(seconds)
+    async with runtime.db.write() as tx:
+        await websub.confirm(tx, one.id, now, expires_at=now + lease, renew_at=renew_at(now, lease))
+    log.info("hub confirmed", feed=one.feed_id, hub=one.hub_url, lease_ms=lease)
+
+
+async def _note_denied(runtime: Runtime, one: HubSubscription, reason: str) -> None:
+    if one.state == "leaving":
+        return
+    now = runtime.now()
+    told = storable(reason).strip()[:LONGEST_REASON]
+    error = f"The hub refused: {told}" if told else "The hub refused."
+    log.warning("hub refused", feed=one.feed_id, hub=one.hub_url, reason=told)
+    async with runtime.db.write() as tx:
+        await websub.deny(tx, one.id, error, now + DENIED_FOR)
+        await poll_again(tx, [one.feed_id], now)
+
+
+async def _note_forged(runtime: Runtime, one: HubSubscription, ip: str | None) -> None:
+    log.warning("forged push", feed=one.feed_id, hub=one.hub_url, ip=ip)
+    async with runtime.db.write() as tx:
+        await websub.record_forged(tx, one.id)
+
+
+def _unasked(one: HubSubscription, mode: str | None) -> NotFound:
+    log.warning("hub verifies what nobody asked for", feed=one.feed_id, hub=one.hub_url, mode=mode)
+    return NotFound(NOT_ASKED)
+
+
+MAX_CONCURRENT_PUSHES = 4
+MOST_ATTEMPTS = 5
+
+
+async def read_pushes(runtime: Runtime, writer: OutcomeWriter) -> bool:
+    """Read what hubs have sent, one of each subscription; whether something is still waiting."""
+    async with runtime.db.read() as tx:
+        waiting = await websub.waiting_deliveries(tx, limit=MAX_CONCURRENT_PUSHES)
+    await asyncio.gather(*(_read(runtime, writer, one) for one in waiting))
+    return bool(waiting)
+
+
+async def _read(runtime: Runtime, writer: OutcomeWriter, one: Waiting) -> None:
+    async with runtime.db.write() as tx:
+        # The lease keeps a check of the same feed from writing the same entries at the same time.
+        due = await refresh.claim(tx, one.feed_id, runtime.name, runtime.now(), runtime.fetching.lease)
+        if due is None:
+            return
+        await websub.record_delivery_attempt(tx, one.id)
+    try:
+        await _store(runtime, writer, one, due)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("a push could not be read", feed=one.feed_id)
+        await _drop(runtime, one, only_after=MOST_ATTEMPTS)
+
+
+async def _store(runtime: Runtime, writer: OutcomeWriter, one: Waiting, due: DueFeed) -> None:
+    async with runtime.db.read() as tx:
+        body = await websub.delivery_body(tx, one.id)
+    if body is None:  # another worker has just read it
+        return await _drop(runtime, one)
+    finding = await _finding(runtime, one, due, body)
+    if isinstance(finding, Failed):
+        log.warning("a push is no feed", feed=due.id, error=finding.message)
+        await _drop(runtime, one)
+        # A hub that only rings the bell still says that there is something new.
+        await request_refresh(runtime, [due.id])
+        return None
+    stored = await writer.store(finding)
+    async with runtime.db.write() as tx:
+        await websub.record_new_entries(tx, one.subscription_id, len(stored.new))
+        await websub.delete_delivery(tx, one.id)
+    log.info("push read", feed=due.id, new=len(stored.new), changed=len(stored.changed))
+    return None
+
+
+async def _finding(runtime: Runtime, one: Waiting, due: DueFeed, body: bytes) -> Finding | Failed:
+    check = check_of(runtime, due, runtime.now())
+    fetched = Fetched(200, due.url, body, one.content_type)
+    finding = await read_document(runtime, check, fetched, body_hash(body))
+    if isinstance(finding, Failed):
+        return finding
+    # A push may hold the newest entries alone: what the feed says of itself is learnt by checks.
+    tally = replace(finding.tally, checks=0)
+    return replace(finding, pushed=True, about=None, listed=(), removed=None, tally=tally)
+
+
+async def _drop(runtime: Runtime, one: Waiting, *, only_after: int = 0) -> None:
+    async with runtime.db.write() as tx:
+        await refresh.release(tx, runtime.name, [one.feed_id])
+        if one.attempts + 1 >= only_after:
+            await websub.delete_delivery(tx, one.id)
+
+
+NO_HUB = "The feed names no hub, so it is checked in its own rhythm."
+NOT_YET = "The hub will be asked within a minute."
+
+
+@record
+class ShownHub:
+    hub_url: str | None
+    status: str
+    """none, off, new, asked, active, failed or denied."""
+    reason: str
+    relied_on: bool = False
+    standing: HubStanding | None = None
+
+
+async def hub_standing(runtime: Runtime, feed_id: int) -> ShownHub:
+    async with runtime.db.read() as tx:
+        hub_url = await websub.hub_of(tx, feed_id)
+        standing = await websub.list_for_feed(tx, feed_id)
+    if hub_url is None:
+        return ShownHub(None, "none", NO_HUB)
+    if runtime.hubs.off is not None:
+        return ShownHub(hub_url, "off", runtime.hubs.off)
+    if standing is None:
+        return ShownHub(hub_url, "new", NOT_YET)
+    relied_on = standing.is_relied_on(runtime.now())
+    return ShownHub(hub_url, standing.state, _reason(standing, relied_on=relied_on), relied_on, standing)
+
+
+def _reason(standing: HubStanding, *, relied_on: bool) -> str:
+    if relied_on:
+        return "The hub sends news as they happen; one check a day makes sure that none is lost."
+    match standing.state:
+        case "active":
+            return "The hub missed news, so the feed is checked in its own rhythm until it sends some again."
+        case "new":
+            return NOT_YET
+        case "asked":
+            return "The hub was asked and has not confirmed yet."
+        case _:
+            return standing.last_error or "The hub does not answer."

@@ -4,9 +4,8 @@ from sqlalchemy import bindparam, exists, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
-from reedbed.store.database import Tx
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
 _KEEP = Statement(

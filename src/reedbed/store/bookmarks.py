@@ -8,11 +8,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.patterns import containing
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Shapes, Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, containing, func, select
 from reedbed.store.tables import bookmarks
 
 _ROW = (

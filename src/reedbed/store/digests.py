@@ -1,6 +1,6 @@
 """A user's digests and when the next one is to be written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,16 +8,30 @@ import orjson
 from sqlalchemy import BigInteger, bindparam, delete, false, insert, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from reedbed.domain.cited import Scope
-from reedbed.domain.digests import Digest, DigestText, Paragraph
+from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
 from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
-from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
-from reedbed.store.database import Row, Tx
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.sql import select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Statement, select
 from reedbed.store.tables import digest_schedules, digests
+
+
+def scope_text(scope: Scope) -> str:
+    """The same scope is always the same text, so that it can be looked for."""
+    given = {name: value for name, value in asdict(scope).items() if value is not None}
+    return orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def scope_of(text: str) -> Scope:
+    return Scope(**orjson.loads(text))
+
+
+def sentences_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Sentence, ...]:
+    return tuple(Sentence(one["text"], tuple(one["entry_ids"]), one["language"]) for one in kept)
+
+
+def sources_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Source, ...]:
+    return tuple(Source(**one) for one in kept)
 
 
 @record

@@ -6,9 +6,8 @@ from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import folders, subscriptions
 
 _COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position, folders.c.summary_words)

@@ -7,10 +7,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.highlights import Highlight, Passage
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Shapes, Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, func, select
 from reedbed.store.tables import highlights
 
 _COLUMNS = (

@@ -1,18 +1,28 @@
-"""Work that outlives a request: rows that workers lease, run and report on."""
+"""Which processes run and what each has in hand; what the dead held is set free."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, insert, null, or_, update
+from sqlalchemy import BigInteger, Column, Table, Text, and_, bindparam, delete, insert, null, or_, update
+from sqlalchemy.dialects.postgresql import insert as insert_job_pieces
+from sqlalchemy.dialects.postgresql import insert as insert_leases
+from sqlalchemy.dialects.postgresql import insert as insert_processes
 
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among, chosen_once
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
-from reedbed.store.tables import jobs
+from reedbed.domain.times import Instant, Millis
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import (
+    Statement,
+    among,
+    chosen_once,
+    database_now,
+    delete_some,
+    func,
+    select,
+)
+from reedbed.store.tables import job_pieces, jobs, leases, metadata, processes
 
 
 @record
@@ -155,7 +165,7 @@ async def get(tx: Tx, user_id: int, kind: str, job_id: int) -> Job | None:
     return None if row is None else _job(row)
 
 
-async def how_many_open(tx: Tx, user_id: int, kind: str) -> int:
+async def count_open(tx: Tx, user_id: int, kind: str) -> int:
     """Of this user's, those that have not ended."""
     return await tx.value(_OPEN, {"user": user_id, "what": kind})
 
@@ -177,7 +187,9 @@ async def renew(tx: Tx, job_id: int, holder: str, until: Instant) -> bool:
     return await tx.run(_RENEW, {"job_id": job_id, "holder": holder, "until": until}) == 1
 
 
-async def note(tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]) -> None:
+async def record_progress(
+    tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]
+) -> None:
     await tx.run(_NOTE, {"job_id": job_id, "holder": holder, "share": progress, "said": _json(report)})
 
 
@@ -197,7 +209,7 @@ async def finish(
     await tx.run(_FINISH, {"job_id": job_id, "holder": holder, "now": now, "said": _json(report), "end": end})
 
 
-async def forget(tx: Tx, before: Instant) -> int:
+async def delete_finished(tx: Tx, before: Instant) -> int:
     return await tx.run(_FORGET, {"before": before})
 
 
@@ -224,3 +236,199 @@ def _job(row: Row) -> Job:
 async def under_way(tx: Tx) -> list[UnderWay]:
     """What runs just now, at most twenty."""
     return [UnderWay(*row) for row in await tx.all(_UNDER_WAY)]
+
+
+_written = insert_job_pieces(job_pieces)
+_PUT = Statement(
+    _written.on_conflict_do_update(
+        index_elements=["job_id", "number"],
+        set_={name: _written.excluded[name] for name in ("kind", "data")},
+    ),
+    columns=["job_id", "number", "kind", "data"],
+)
+_of_job = job_pieces.c.job_id == bindparam("job_id")
+_GET_BATCH = Statement(
+    select(job_pieces.c.kind, job_pieces.c.data).where(_of_job, job_pieces.c.number == bindparam("number"))
+)
+_DROP = Statement(delete(job_pieces).where(_of_job, job_pieces.c.number == bindparam("number")))
+_ended = select(jobs.c.id).where(jobs.c.finished_at.is_not(None))
+_DELETE_BATCHES = Statement(delete_some(job_pieces, job_pieces.c.job_id.in_(_ended)))
+
+
+async def add_batch(tx: Tx, job_id: int, number: int, kind: str, data: bytes) -> None:
+    await tx.run(_PUT, {"job_id": job_id, "number": number, "kind": kind, "data": data})
+
+
+async def get_batch(tx: Tx, job_id: int, number: int) -> tuple[str, bytes] | None:
+    row = await tx.one(_GET_BATCH, {"job_id": job_id, "number": number})
+    return None if row is None else (row[0], bytes(row[1]))
+
+
+async def add_secret(tx: Tx, job_id: int, number: int, kind: str, text: str) -> None:
+    await add_batch(tx, job_id, number, kind, tx.vault.encrypt("job_pieces.data", text).encode())
+
+
+async def get_secret(tx: Tx, job_id: int, number: int, kind: str) -> str | None:
+    """None: there is none of this kind, or it cannot be decrypted here."""
+    found = await get_batch(tx, job_id, number)
+    if found is None or found[0] != kind:
+        return None
+    return tx.vault.decrypt("job_pieces.data", found[1].decode())
+
+
+async def delete_batches(tx: Tx, job_id: int, number: int) -> None:
+    await tx.run(_DROP, {"job_id": job_id, "number": number})
+
+
+async def delete_old_batches(tx: Tx, *, most: int) -> int:
+    """Of jobs that have ended."""
+    return await tx.run(_DELETE_BATCHES, {"most": most})
+
+
+_new = insert_leases(leases).values(
+    {name: bindparam(name) for name in ("name", "holder", "taken_at", "heartbeat_at", "expires_at")}
+)
+_ACQUIRE = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["name"],
+        set_={name: _new.excluded[name] for name in ("holder", "taken_at", "heartbeat_at", "expires_at")},
+        where=or_(leases.c.expires_at <= bindparam("taken_at"), leases.c.holder == bindparam("holder")),
+    ).returning(leases.c.name)
+)
+_HEARTBEAT = Statement(
+    update(leases)
+    .where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
+    .values(heartbeat_at=bindparam("now"), expires_at=bindparam("until"))
+)
+_RELEASE = Statement(
+    delete(leases).where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
+)
+
+
+async def acquire_lease(tx: Tx, name: str, holder: str, now: Instant, ttl: Millis) -> bool:
+    """Take the lease if it is free, expired or ours already."""
+    row = await tx.one(
+        _ACQUIRE,
+        {"name": name, "holder": holder, "taken_at": now, "heartbeat_at": now, "expires_at": now + ttl},
+    )
+    return row is not None
+
+
+async def renew_lease(tx: Tx, name: str, holder: str, now: Instant, ttl: Millis) -> bool:
+    """False when another has taken it."""
+    return await tx.run(_HEARTBEAT, {"lease": name, "who": holder, "now": now, "until": now + ttl}) == 1
+
+
+async def release_lease(tx: Tx, name: str, holder: str) -> None:
+    await tx.run(_RELEASE, {"lease": name, "who": holder})
+
+
+ENDED = 0
+"""The end of a lease that was taken away: whoever claims next counts it as run out."""
+
+
+@record
+class Process:
+    name: str
+    role: str
+    version: str
+    started_at: Instant
+    silent_for: Millis
+    in_hand: dict[str, int] = field(default_factory=dict[str, int])
+    """How many rows of which table it has leased."""
+    chores: tuple[str, ...] = ()
+    """What it does for all."""
+
+
+def _leased() -> list[tuple[Table, Column[int]]]:
+    """Every table whose rows are worked on by lease, and the column that says until or since when."""
+    found: list[tuple[Table, Column[int]]] = []
+    for table in metadata.tables.values():
+        if "lease_holder" in table.c:
+            found.append((table, table.c.leased_until if "leased_until" in table.c else table.c.locked_at))
+    return found
+
+
+_LEASED = _leased()
+_started_process = insert_processes(processes).values(
+    name=bindparam("name"),
+    role=bindparam("role"),
+    version=bindparam("version"),
+    started_at=bindparam("started_at"),
+    heartbeat_at=database_now(),
+)
+_BEAT = Statement(
+    _started_process.on_conflict_do_update(
+        index_elements=["name"], set_={"heartbeat_at": _started_process.excluded.heartbeat_at}
+    )
+)
+_LEAVE = Statement(delete(processes).where(processes.c.name == bindparam("gone")))
+_BURY = Statement(
+    delete(processes)
+    .where(processes.c.heartbeat_at < database_now() - bindparam("patience", type_=BigInteger()))
+    .returning(processes.c.name)
+)
+_FREE = [
+    Statement(
+        update(table)
+        .where(among(table.c.lease_holder, "dead", Text()), since_or_until.is_not(None))
+        .values({since_or_until.name: ENDED})
+    )
+    for table, since_or_until in _LEASED
+]
+_FREE_CHORES = Statement(delete(leases).where(among(leases.c.holder, "dead", Text())))
+_ALL = Statement(
+    select(
+        processes.c.name,
+        processes.c.role,
+        processes.c.version,
+        processes.c.started_at,
+        (database_now() - processes.c.heartbeat_at).label("silent_for"),
+    ).order_by(processes.c.role, processes.c.started_at)
+)
+_IN_HAND = {
+    table.name: Statement(
+        select(table.c.lease_holder, func.count())
+        .where(table.c.lease_holder.is_not(None), since_or_until > ENDED)
+        .group_by(table.c.lease_holder)
+    )
+    for table, since_or_until in _LEASED
+}
+_CHORES = Statement(select(leases.c.holder, leases.c.name).order_by(leases.c.name))
+
+
+async def beat_process(tx: Tx, name: str, *, role: str, version: str, started_at: Instant) -> None:
+    await tx.run(_BEAT, {"name": name, "role": role, "version": version, "started_at": started_at})
+
+
+async def remove_process(tx: Tx, name: str) -> None:
+    await tx.run(_LEAVE, {"gone": name})
+    await _free(tx, [name])
+
+
+async def remove_dead_processes(tx: Tx, patience: Millis) -> list[str]:
+    """Forget who was not heard of for so long and end their leases; their names."""
+    dead = [row[0] for row in await tx.all(_BURY, {"patience": patience})]
+    if dead:
+        await _free(tx, dead)
+    return dead
+
+
+async def list_processes(tx: Tx) -> list[Process]:
+    in_hand: dict[str, dict[str, int]] = {}
+    for table, statement in _IN_HAND.items():
+        for holder, count in await tx.all(statement):
+            in_hand.setdefault(holder, {})[table] = count
+    chores: dict[str, list[str]] = {}
+    for holder, chore in await tx.all(_CHORES):
+        chores.setdefault(holder, []).append(chore)
+    return [
+        Process(*row, in_hand=in_hand.get(row["name"], {}), chores=tuple(chores.get(row["name"], ())))
+        for row in await tx.all(_ALL)
+    ]
+
+
+async def _free(tx: Tx, names: Sequence[str]) -> None:
+    for statement in _FREE:
+        await tx.run(statement, {"dead": list(names)})
+    await tx.run(_FREE_CHORES, {"dead": list(names)})

@@ -1,7 +1,7 @@
-"""Newsletters: addresses and senders of a user, and what their mails left beside entries."""
+"""Mailboxes that are looked into for newsletters."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, field
 from typing import Any
 
 import orjson
@@ -16,16 +16,16 @@ from reedbed.domain.newsletters import (
     WaitingConfirmation,
     WaysOut,
 )
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among, larger
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, chosen_once, func, larger, select
 from reedbed.store.tables import (
     blobs,
     entries,
     feed_fetch_state,
     mail_addresses,
+    mail_boxes,
     mail_confirmations,
     mail_deliveries,
     mail_images,
@@ -233,7 +233,7 @@ async def add_address(tx: Tx, user_id: int, name: str, local: str, now: Instant)
     return IngestAddress(*row) if row else None
 
 
-async def addresses_of(tx: Tx, user_id: int) -> list[IngestAddress]:
+async def list_addresses(tx: Tx, user_id: int) -> list[IngestAddress]:
     return [IngestAddress(*row) for row in await tx.all(_ADDRESSES, {"user_id": user_id})]
 
 
@@ -251,11 +251,11 @@ async def behind(tx: Tx, local_parts: Sequence[str]) -> list[IngestAddress]:
     return [IngestAddress(*row) for row in await tx.all(_BEHIND, {"locals": list(local_parts)})]
 
 
-async def note_use(tx: Tx, address_ids: Sequence[int], now: Instant) -> None:
+async def record_use(tx: Tx, address_ids: Sequence[int], now: Instant) -> None:
     await tx.run(_USED, {"ids": list(address_ids), "now": now})
 
 
-async def senders_of(tx: Tx, user_id: int) -> list[Sender]:
+async def list_senders(tx: Tx, user_id: int) -> list[Sender]:
     return [_sender(row) for row in await tx.all(_SENDERS, {"user_id": user_id})]
 
 
@@ -282,7 +282,7 @@ async def add_sender(tx: Tx, user_id: int, address: str, name: str, now: Instant
     await tx.run(_ADD_SENDER, {"user_id": user_id, "address": address, "name": name, "created_at": now})
 
 
-async def note_mail(
+async def record_mail(
     tx: Tx,
     user_id: int,
     address: str,
@@ -306,7 +306,7 @@ async def note_mail(
     await tx.run(_NOTE_MAIL, params)
 
 
-async def note_refused(tx: Tx, user_id: int, address: str, now: Instant) -> None:
+async def record_rejected(tx: Tx, user_id: int, address: str, now: Instant) -> None:
     await tx.run(_NOTE_REFUSED, {"user_id": user_id, "key": address, "now": now})
 
 
@@ -322,7 +322,7 @@ async def say_of_leaving(tx: Tx, user_id: int, sender_id: int, said: str) -> Non
     await tx.run(_SAY, {"user_id": user_id, "sender": sender_id, "said": said})
 
 
-async def note_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: Instant) -> None:
+async def record_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: Instant) -> None:
     await tx.run(_STATE, {"feed": feed_id, "entry": entry_id, "at": at, "now": now})
 
 
@@ -334,11 +334,11 @@ async def was_delivered(tx: Tx, key: str) -> bool:
     return await tx.value(_DELIVERED, {"key": key}) is not None
 
 
-async def note_delivery(tx: Tx, key: str, now: Instant) -> None:
+async def record_delivery(tx: Tx, key: str, now: Instant) -> None:
     await tx.run(_DELIVERY, {"key": key, "at": now})
 
 
-async def forget_deliveries(tx: Tx, before: Instant) -> int:
+async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
     return await tx.run(_FORGET_DELIVERIES, {"before": before})
 
 
@@ -352,7 +352,7 @@ async def image(tx: Tx, user_id: int, digest: str) -> tuple[str, bytes] | None:
     return None if row is None else (row[0], bytes(row[1]))
 
 
-async def sweep_images(tx: Tx, before: Instant) -> int:
+async def delete_old_images(tx: Tx, before: Instant) -> int:
     """Pictures whose mails are gone."""
     return await tx.run(_SWEEP_IMAGES, {"before": before})
 
@@ -390,3 +390,198 @@ def _sender(row: Row) -> Sender:
     values: list[Any] = list(row)
     values[5], values[6] = WaysOut(**orjson.loads(values[5])), Verdicts(**orjson.loads(values[6]))
     return Sender(*values)
+
+
+@record
+class Mailbox:
+    id: int
+    user_id: int
+    host: str
+    port: int
+    security: str
+    username: str
+    password: str = field(repr=False)
+    """Empty: encrypted with a key that is not here."""
+    folder: str
+    uid_validity: int | None
+    last_uid: int
+    received: int
+    failures: int
+    last_error: str | None
+    next_check_at: Instant
+    last_checked_at: Instant | None
+
+
+_COLUMNS = tuple(
+    mail_boxes.c[name]
+    for name in (
+        "id", "user_id", "host", "port", "security", "username", "password", "folder", "uid_validity",
+        "last_uid", "received", "failures", "last_error", "next_check_at", "last_checked_at",
+    )
+)  # fmt: skip
+_PASSWORD_AT = _COLUMNS.index(mail_boxes.c.password)
+_PASSWORD = "mail_boxes.password"  # noqa: S105  what the vault calls it
+_mine = mail_boxes.c.user_id == bindparam("user_id")
+_ADD = Statement(
+    insert(mail_boxes).on_conflict_do_nothing().returning(*_COLUMNS),
+    columns=[
+        "user_id", "host", "port", "security", "username", "password", "folder", "next_check_at",
+        "created_at",
+    ],
+)  # fmt: skip
+_OF_USER = Statement(select(*_COLUMNS).where(_mine).order_by(mail_boxes.c.id))
+_COUNT = Statement(select(func.count()).select_from(mail_boxes).where(_mine))
+_REMOVE = Statement(delete(mail_boxes).where(_mine, mail_boxes.c.id == bindparam("box")))
+_RENEW = Statement(
+    update(mail_boxes)
+    .where(
+        _mine,
+        mail_boxes.c.host == bindparam("box_host"),
+        mail_boxes.c.username == bindparam("box_username"),
+        mail_boxes.c.folder == bindparam("box_folder"),
+        mail_boxes.c.password == bindparam("before"),
+    )
+    .values(
+        port=bindparam("new_port"),
+        security=bindparam("new_security"),
+        password=bindparam("new_password"),
+        next_check_at=bindparam("now"),
+        failures=0,
+        last_error=null(),
+    )
+    .returning(*_COLUMNS)
+)
+_due = (
+    select(mail_boxes.c.id)
+    .join(users, users.c.id == mail_boxes.c.user_id)
+    .where(mail_boxes.c.next_check_at <= bindparam("now"), users.c.disabled_at.is_(None))
+    .order_by(mail_boxes.c.next_check_at)
+    .limit(1)
+    .with_for_update(skip_locked=True, of=mail_boxes)
+)
+_CLAIM = Statement(
+    update(mail_boxes)
+    .where(mail_boxes.c.id.in_(chosen_once(_due)))
+    .values(next_check_at=bindparam("until"))
+    .returning(*_COLUMNS)
+)
+_ASK = Statement(
+    update(mail_boxes)
+    .where(_mine, mail_boxes.c.id == bindparam("box"))
+    .values(next_check_at=bindparam("now"))
+)
+_TAKEN = Statement(
+    update(mail_boxes)
+    .where(mail_boxes.c.id == bindparam("box"))
+    .values(
+        uid_validity=bindparam("validity"),
+        last_uid=bindparam("uid"),
+        received=mail_boxes.c.received + bindparam("new"),
+    )
+)
+_WENT_WELL = Statement(
+    update(mail_boxes)
+    .where(mail_boxes.c.id == bindparam("box"))
+    .values(
+        uid_validity=bindparam("validity"),
+        last_checked_at=bindparam("now"),
+        next_check_at=bindparam("next"),
+        failures=0,
+        last_error=null(),
+    )
+)
+_WENT_WRONG = Statement(
+    update(mail_boxes)
+    .where(mail_boxes.c.id == bindparam("box"))
+    .values(
+        last_checked_at=bindparam("now"),
+        next_check_at=bindparam("next"),
+        failures=mail_boxes.c.failures + 1,
+        last_error=bindparam("why"),
+    )
+)
+
+
+async def add_mailbox(
+    tx: Tx,
+    user_id: int,
+    *,
+    host: str,
+    port: int,
+    security: str,
+    username: str,
+    password: str,
+    folder: str,
+    now: Instant,
+) -> Mailbox | None:
+    """None when the user has this folder already and its password can be read."""
+    params = {
+        "user_id": user_id,
+        "host": host,
+        "port": port,
+        "security": security,
+        "username": username,
+        "password": tx.vault.encrypt(_PASSWORD, password),
+        "folder": folder,
+        "next_check_at": now,
+        "created_at": now,
+    }
+    row = await tx.one(_ADD, params) or await _renew_lost(tx, params)
+    return _mailbox(tx, row) if row else None
+
+
+async def _renew_lost(tx: Tx, params: Mapping[str, Any]) -> Row | None:
+    for row in await tx.all(_OF_USER, {"user_id": params["user_id"]}):
+        if tx.vault.decrypt(_PASSWORD, row["password"]) is None:
+            renewed = {
+                "user_id": params["user_id"],
+                "before": row["password"],
+                "now": params["next_check_at"],
+            }
+            renewed |= {f"box_{name}": params[name] for name in ("host", "username", "folder")}
+            renewed |= {f"new_{name}": params[name] for name in ("port", "security", "password")}
+            if (changed := await tx.one(_RENEW, renewed)) is not None:
+                return changed
+    return None
+
+
+async def list_mailboxes(tx: Tx, user_id: int) -> list[Mailbox]:
+    return [_mailbox(tx, row) for row in await tx.all(_OF_USER, {"user_id": user_id})]
+
+
+async def count_mailboxes(tx: Tx, user_id: int) -> int:
+    return await tx.value(_COUNT, {"user_id": user_id})
+
+
+async def delete_mailbox(tx: Tx, user_id: int, mailbox_id: int) -> bool:
+    return await tx.run(_REMOVE, {"user_id": user_id, "box": mailbox_id}) == 1
+
+
+async def request_mailbox_check(tx: Tx, user_id: int, mailbox_id: int, now: Instant) -> bool:
+    return await tx.run(_ASK, {"user_id": user_id, "box": mailbox_id, "now": now}) == 1
+
+
+async def claim_due_mailbox(tx: Tx, now: Instant, until: Instant) -> Mailbox | None:
+    """One whose turn it is; nobody else's before `until`."""
+    row = await tx.one(_CLAIM, {"now": now, "until": until})
+    return _mailbox(tx, row) if row else None
+
+
+async def record_received(tx: Tx, mailbox_id: int, validity: int, uid: int, new: int) -> None:
+    await tx.run(_TAKEN, {"box": mailbox_id, "validity": validity, "uid": uid, "new": new})
+
+
+async def record_mailbox_check(
+    tx: Tx, mailbox_id: int, validity: int, now: Instant, next_at: Instant
+) -> None:
+    await tx.run(_WENT_WELL, {"box": mailbox_id, "validity": validity, "now": now, "next": next_at})
+
+
+async def record_mailbox_failure(tx: Tx, mailbox_id: int, why: str, now: Instant, next_at: Instant) -> None:
+    await tx.run(_WENT_WRONG, {"box": mailbox_id, "why": why, "now": now, "next": next_at})
+
+
+def _mailbox(tx: Tx, row: Row) -> Mailbox:
+    values: list[Any] = list(row)
+    values[_PASSWORD_AT] = tx.vault.decrypt(_PASSWORD, values[_PASSWORD_AT]) or ""
+    return Mailbox(*values)

@@ -7,9 +7,8 @@ from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import published_feeds, searches, users
 
 _COLUMNS = (

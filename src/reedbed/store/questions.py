@@ -7,14 +7,12 @@ from typing import Any
 import orjson
 from sqlalchemy import BigInteger, bindparam, delete, insert, update
 
-from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Scope
 from reedbed.domain.questions import AnswerText, Question
 from reedbed.domain.times import Instant
-from reedbed.store.cited import scope_of, scope_text, sentences_of, sources_of
-from reedbed.store.database import Row, Tx
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.sql import select
-from reedbed.store.statements import Statement
+from reedbed.store.digests import scope_of, scope_text, sentences_of, sources_of
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Statement, select
 from reedbed.store.tables import questions
 
 _COLUMNS = (

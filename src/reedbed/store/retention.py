@@ -1,30 +1,48 @@
-"""Removing entries for good: who may go, and taking everything of theirs along.
-
-Candidates are looked for without a lock, then removed in small transactions that look again: what somebody
-starred in between stays.
-"""
+"""The log of cleanups, and the word to those whose unread entries went."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, delete, exists, or_, tuple_
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    or_,
+    tuple_,
+    update,
+)
+from sqlalchemy import insert as plain_insert
+from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.retention import Wish, removed_keys
-from reedbed.domain.search_words import SearchWords
-from reedbed.domain.times import Instant
-from reedbed.store import removed, search
-from reedbed.store import tables as t
-from reedbed.store.alive import alive, lock_followers_of_entries
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
-from reedbed.store.keyset import LOWEST
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Shapes, Statement
-from reedbed.store.unread import forget_entries
+from reedbed.domain.search import SearchWords
+from reedbed.domain.times import LEEWAY, Instant
+from reedbed.store import search, tables
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import (
+    HIGHEST,
+    LOWEST,
+    Shapes,
+    Statement,
+    among,
+    delete_some,
+    func,
+    select,
+)
+from reedbed.store.entries import write as removed
+from reedbed.store.read_state.unread import delete_rows_of
+from reedbed.store.tables import cleanup_notices, cleanups
+from reedbed.store.visibility import alive, lock_followers_of_entries
 
-entries, subscriptions, unread, feeds = t.entries, t.subscriptions, t.unread, t.feeds
+entries, subscriptions, unread, feeds = tables.entries, tables.subscriptions, tables.unread, tables.feeds
 
 State = Literal["read", "unread", "any"]
 Place = tuple[Instant, int]
@@ -43,7 +61,7 @@ class Removed:
 
 # ---- who may go ------------------------------------------------------------------------------------
 
-_KEEPSAKES = (t.starred, t.later, t.entry_tags, t.highlights, t.bookmarks)
+_KEEPSAKES = (tables.starred, tables.later, tables.entry_tags, tables.highlights, tables.bookmarks)
 
 
 def _kept_by_somebody() -> ColumnElement[bool]:
@@ -180,7 +198,7 @@ async def oldest_arrival(tx: Tx) -> Instant | None:
     return await tx.value(_OLDEST)
 
 
-async def how_many(tx: Tx) -> int:
+async def count_entries(tx: Tx) -> int:
     return await tx.value(_HOW_MANY)
 
 
@@ -224,7 +242,7 @@ _LOST = Statement(
 _DELETE = Statement(delete(entries).where(among(entries.c.id, "ids")))
 
 
-async def remove(
+async def delete_entries(
     tx: Tx,
     entry_ids: Sequence[int],
     state: State,
@@ -240,7 +258,7 @@ async def remove(
         return Removed()
     ids = [row[0] for row in going]
     lost: Sequence[Row] = await tx.all(_LOST, {"ids": ids}) if state != "read" else ()
-    await forget_entries(tx, ids)
+    await delete_rows_of(tx, ids)
     await removed.remember(
         tx,
         [
@@ -268,3 +286,285 @@ def _by_user(lost: Sequence[Row]) -> dict[int, int]:
     for user_id, _ in lost:
         counted[user_id] = counted.get(user_id, 0) + 1
     return counted
+
+
+entry_rows, subscription_rows, feed_rows = tables.entries, tables.subscriptions, tables.feeds
+
+# ---- whole articles --------------------------------------------------------------------------------
+
+_bodies = tables.entry_bodies
+_ARTICLES = Statement(
+    select(entry_rows.c.id)
+    .join_from(_bodies, entry_rows, entry_rows.c.id == _bodies.c.entry_id)
+    .where(
+        _bodies.c.full_content.is_not(None),
+        _bodies.c.entry_id > bindparam("beyond"),
+        entry_rows.c.fetched_at < bindparam("before"),
+        *may_go("read"),
+    )
+    .order_by(_bodies.c.entry_id)
+    .limit(bindparam("most", type_=BigInteger))
+)
+_CLEAR = Statement(
+    update(_bodies)
+    .where(
+        _bodies.c.full_content.is_not(None),
+        _bodies.c.entry_id.in_(select(entry_rows.c.id).where(among(entry_rows.c.id, "ids"), *may_go("read"))),
+    )
+    .values(full_content=None, full_attempted_at=None)
+    .returning(_bodies.c.entry_id)
+)
+
+
+async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[int]:
+    """Read entries that arrived before this moment and still hold their whole article."""
+    return [row[0] for row in await tx.all(_ARTICLES, {"before": before, "beyond": beyond, "most": most})]
+
+
+async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
+    """Those that did lose their article: what somebody marked meanwhile keeps it."""
+    return {row[0] for row in await tx.all(_CLEAR, {"ids": list(entry_ids)})}
+
+
+# ---- feeds that nobody follows ---------------------------------------------------------------------
+
+_other = subscription_rows.alias("other")
+
+
+def _nobody_follows() -> list[ColumnElement[bool]]:
+    recently = or_(_other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since"))
+    return [
+        ~feed_rows.c.operator_added,
+        feed_rows.c.kind != "saved",
+        feed_rows.c.created_at <= bindparam("left_since"),
+        ~exists().where(_other.c.feed_id == feed_rows.c.id, recently).correlate(feed_rows),
+    ]
+
+
+def _may_be_removed() -> list[ColumnElement[bool]]:
+    return [
+        *_nobody_follows(),
+        ~exists().where(entry_rows.c.feed_id == feed_rows.c.id).correlate(feed_rows),
+    ]
+
+
+_UNFOLLOWED = Statement(select(feed_rows.c.id).where(*_nobody_follows()).order_by(feed_rows.c.id))
+_HOLD_FEED = Statement(select(feed_rows.c.id).where(feed_rows.c.id == bindparam("id")).with_for_update())
+_DROP_KEYS = Statement(
+    delete_some(
+        tables.removed_keys,
+        tables.removed_keys.c.feed_id == bindparam("id"),
+        exists().where(feed_rows.c.id == bindparam("id"), *_may_be_removed()),
+    )
+)
+_DELETE_FEED = Statement(
+    delete(feed_rows).where(
+        feed_rows.c.id == bindparam("id"),
+        *_may_be_removed(),
+    )
+)
+
+
+async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
+    """Feeds that everybody left before this moment, or nobody ever followed."""
+    return [row[0] for row in await tx.all(_UNFOLLOWED, {"left_since": left_since})]
+
+
+async def drop_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
+    """Some of what such a feed does not tell as new; they would go with it, all at once."""
+    return await tx.run(_DROP_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
+
+
+async def remove_feed(tx: Tx, feed_id: int, left_since: Instant) -> bool:
+    """Only an empty one that still nobody follows."""
+    await tx.all(_HOLD_FEED, {"id": feed_id})
+    return await tx.run(_DELETE_FEED, {"id": feed_id, "left_since": left_since}) > 0
+
+
+# ---- what belongs to nobody ------------------------------------------------------------------------
+
+
+def _references(to: Table) -> list[ColumnElement[int]]:
+    """Every column of every table that names a row of this one."""
+    return [
+        column
+        for table in tables.metadata.tables.values()
+        for column in table.columns
+        if any(key.column.table is to for key in column.foreign_keys)
+    ]
+
+
+_blobs = tables.blobs
+_ORPHANS = Statement(
+    delete(_blobs).where(
+        _blobs.c.id.in_(
+            select(_blobs.c.id)
+            .where(
+                _blobs.c.created_at < bindparam("before"),
+                # Read once as a set: not every one of these columns has an index.
+                *(_blobs.c.id.not_in(select(one).where(one.is_not(None))) for one in _references(_blobs)),
+            )
+            .limit(bindparam("most", type_=BigInteger))
+        )
+    )
+)
+_FAILURES = Statement(
+    delete(tables.summary_failures).where(tables.summary_failures.c.failed_at < bindparam("before"))
+)
+
+
+async def drop_orphan_blobs(tx: Tx, before: Instant, *, most: int = 10) -> int:
+    return await tx.run(_ORPHANS, {"before": before, "most": most})
+
+
+async def drop_failures(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FAILURES, {"before": before})
+
+
+@record
+class Cleanup:
+    id: int
+    started_at: Instant
+    finished_at: Instant | None = None
+    entries_removed: int = 0
+    unread_removed: int = 0
+    articles_cleared: int = 0
+    failures_removed: int = 0
+    feeds_removed: int = 0
+    bytes_freed: int = 0
+    age_days: int | None = None
+    """How far the size of the database made it go; None: no further than set."""
+    notes: str = ""
+
+
+@record
+class Notice:
+    unread_removed: int
+    removed_at: Instant
+
+
+_COUNTED = (
+    "entries_removed",
+    "unread_removed",
+    "articles_cleared",
+    "failures_removed",
+    "feeds_removed",
+    "bytes_freed",
+)
+_COLUMNS = (
+    cleanups.c.id,
+    cleanups.c.started_at,
+    cleanups.c.finished_at,
+    *(cleanups.c[name] for name in _COUNTED),
+    cleanups.c.age_days,
+    cleanups.c.notes,
+)
+_BEGIN = Statement(plain_insert(cleanups).returning(cleanups.c.id), columns=["started_at"])
+_UNFINISHED = Statement(
+    select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1)
+)
+_LATEST = Statement(
+    select(func.max(cleanups.c.started_at)).where(
+        cleanups.c.finished_at.is_not(None), cleanups.c.started_at <= bindparam("limit")
+    )
+)
+_ADD = Statement(
+    update(cleanups)
+    .where(cleanups.c.id == bindparam("cleanup"))
+    .values({name: cleanups.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in _COUNTED})
+)
+_FINISH = Statement(
+    update(cleanups)
+    .where(cleanups.c.id == bindparam("cleanup"))
+    .values(
+        finished_at=bindparam("now"),
+        age_days=bindparam("days", type_=BigInteger),
+        notes=bindparam("said", type_=Text()),
+    )
+)
+_NEWEST = Statement(
+    select(*_COLUMNS)
+    .where(cleanups.c.id < bindparam("before"))
+    .order_by(cleanups.c.id.desc())
+    .limit(bindparam("most"))
+)
+_GET = Statement(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")))
+_FORGET = Statement(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
+
+_notice = insert(cleanup_notices).values(
+    {name: bindparam(name) for name in ("user_id", "unread_removed", "removed_at")}
+)
+_TELL = Statement(
+    _notice.on_conflict_do_update(
+        index_elements=["user_id"],
+        set_={
+            "unread_removed": cleanup_notices.c.unread_removed + _notice.excluded.unread_removed,
+            "removed_at": _notice.excluded.removed_at,
+        },
+    )
+)
+_NOTICE = Statement(
+    select(cleanup_notices.c.unread_removed, cleanup_notices.c.removed_at).where(
+        cleanup_notices.c.user_id == bindparam("user_id")
+    )
+)
+_DISMISS = Statement(delete(cleanup_notices).where(cleanup_notices.c.user_id == bindparam("user_id")))
+
+
+async def begin_cleanup(tx: Tx, now: Instant) -> Cleanup:
+    """A new cleanup, or the one that was broken off."""
+    row = await tx.one(_UNFINISHED)
+    return Cleanup(*row) if row else Cleanup(await tx.value(_BEGIN, {"started_at": now}), now)
+
+
+async def latest_cleanup(tx: Tx, now: Instant) -> Instant | None:
+    """When the last one that came to its end began; what only a wrong clock has written does not count."""
+    return await tx.value(_LATEST, {"limit": now + LEEWAY})
+
+
+async def is_cleanup_unfinished(tx: Tx) -> bool:
+    return await tx.one(_UNFINISHED) is not None
+
+
+async def add_to_cleanup(tx: Tx, cleanup_id: int, **more: int) -> None:
+    """Count what was done, in the transaction that does it."""
+    counted = {f"more_{name}": more.get(name, 0) for name in _COUNTED}
+    await tx.run(_ADD, {"cleanup": cleanup_id, **counted})
+
+
+async def finish_cleanup(
+    tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None, notes: str
+) -> Cleanup:
+    await tx.run(_FINISH, {"cleanup": cleanup_id, "now": now, "days": age_days, "said": notes})
+    row = await tx.one(_GET, {"id": cleanup_id})
+    assert row is not None
+    return Cleanup(*row)
+
+
+async def list_cleanups(tx: Tx, *, limit: int, before: int | None = None) -> list[Cleanup]:
+    params = {"before": HIGHEST if before is None else before, "most": limit}
+    return [Cleanup(*row) for row in await tx.all(_NEWEST, params)]
+
+
+async def delete_old_cleanups(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FORGET, {"before": before})
+
+
+async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
+    """Note for each user how many of their unread entries went."""
+    await tx.run_each(
+        _TELL,
+        [
+            {"user_id": user_id, "unread_removed": count, "removed_at": now}
+            for user_id, count in sorted(lost.items())
+        ],
+    )
+
+
+async def get_notice(tx: Tx, user_id: int) -> Notice | None:
+    row = await tx.one(_NOTICE, {"user_id": user_id})
+    return Notice(*row) if row else None
+
+
+async def dismiss_notice(tx: Tx, user_id: int) -> bool:
+    return await tx.run(_DISMISS, {"user_id": user_id}) > 0

@@ -11,10 +11,8 @@ from reedbed.domain.folders import FolderRow
 from reedbed.domain.records import record
 from reedbed.domain.rules import Action, ActionKind, Condition, Field, Join, Operator, Rule, RuleRow
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 
 

@@ -1,6 +1,6 @@
-"""What a user follows."""
+"""Feeds of one user alone, filled by what they send in: newsletters and saved pages."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -9,6 +9,7 @@ from sqlalchemy import (
     BindParameter,
     ClauseElement,
     ColumnElement,
+    and_,
     bindparam,
     insert,
     null,
@@ -16,16 +17,30 @@ from sqlalchemy import (
     update,
 )
 
-from reedbed.domain.checks import FetchState
+from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.retention import Wish
-from reedbed.domain.subscriptions import FollowedFeed, Subscription, SubscriptionFilter
+from reedbed.domain.subscriptions import (
+    Followed,
+    FollowedFeed,
+    Origin,
+    ShelfFeed,
+    Subscription,
+    SubscriptionFilter,
+)
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.fetch_state_rows import fetch_state
-from reedbed.store.patterns import containing
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Shapes, Statement
-from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Shapes, Statement, among, containing, func, select
+from reedbed.store.read_state import unread
+from reedbed.store.refresh import fetch_state
+from reedbed.store.tables import (
+    entries,
+    entry_summaries,
+    entry_tags,
+    feed_fetch_state,
+    feeds,
+    subscriptions,
+    tags,
+)
 
 _OWN = (
     subscriptions.c.id,
@@ -209,7 +224,7 @@ async def page(
     return [_subscription(row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
 
 
-async def how_many(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> int:
+async def count_listed(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> int:
     return await tx.value(_HOW_MANY(*_shape(wanted)), _params(user_id, wanted))
 
 
@@ -228,7 +243,7 @@ async def get(tx: Tx, user_id: int, subscription_id: int) -> Subscription | None
     return _subscription(row) if row else None
 
 
-async def by_feed(tx: Tx, user_id: int, feed_id: int) -> tuple[int, bool] | None:
+async def get_by_feed(tx: Tx, user_id: int, feed_id: int) -> tuple[int, bool] | None:
     """The subscription's id and whether it is active; None if the user never followed this feed."""
     row = await tx.one(_BY_FEED, {"user_id": user_id, "feed_id": feed_id})
     return (row[0], row[1] is None) if row else None
@@ -259,7 +274,7 @@ async def add(
     )
 
 
-async def come_back(
+async def resubscribe(
     tx: Tx,
     user_id: int,
     feed_id: int,
@@ -303,19 +318,19 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
     )
 
 
-async def put_into_folder(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
+async def move_to_folder(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
     """False if it is there already."""
     params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
     return await tx.run(_PUT_INTO_FOLDER, params) > 0
 
 
-async def put_where_none(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bool:
+async def move_unfiled(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bool:
     """Put a feed into a folder unless the user has put it into one; False if nothing changed."""
     params = {"user_id": user_id, "of_feed": feed_id, "into": folder_id}
     return await tx.run(_PUT_WHERE_NONE, params) > 0
 
 
-async def leave(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
+async def unsubscribe(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
     await tx.run(_LEAVE, {"user_id": user_id, "subscription": subscription_id, "now": now})
 
 
@@ -360,3 +375,211 @@ def _subscription(row: Row) -> Subscription:
         local_only=bool(ai[1]),
         feed=FollowedFeed(*about, state=fetch_state(state)),
     )
+
+
+_USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
+_is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
+_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+_asked_url = func.coalesce(func.nullif(subscriptions.c.asked_url, ""), feeds.c.url)
+_site_url = func.coalesce(feeds.c.site_url, "")
+
+_FEED_IDS = Statement(select(subscriptions.c.feed_id).where(_is_followed))
+_FOLLOWED = Statement(
+    select(
+        subscriptions.c.id,
+        subscriptions.c.feed_id,
+        subscriptions.c.folder_id,
+        _title,
+        _asked_url,
+        feeds.c.url,
+        _site_url,
+        feeds.c.icon_id,
+        subscriptions.c.full_text,
+        subscriptions.c.position,
+        subscriptions.c.subscribed_at,
+        feed_fetch_state.c.last_changed_at,
+    )
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
+    .where(_is_followed)
+    .order_by(subscriptions.c.position, func.lower(_title), subscriptions.c.id)
+)
+_ORIGINS = Statement(
+    select(
+        feeds.c.id,
+        _title,
+        feeds.c.url,
+        _site_url,
+        subscriptions.c.folder_id,
+        func.coalesce(subscriptions.c.full_text, "auto"),
+    )
+    .select_from(feeds.outerjoin(subscriptions, and_(_is_followed, subscriptions.c.feed_id == feeds.c.id)))
+    .where(among(feeds.c.id, "feed_ids"))
+)
+_NEWEST = Statement(
+    select(subscriptions.c.feed_id, entries.c.id, entries.c.fetched_at)
+    .join_from(subscriptions, entries, entries.c.id == subscriptions.c.newest_id)
+    .where(_is_followed)
+)
+_NEWEST_TAGGED = Statement(
+    select(tags.c.name, func.max(entries.c.fetched_at))
+    .join_from(tags, entry_tags, and_(entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tags.c.id))
+    .join(entries, entries.c.id == entry_tags.c.entry_id)
+    .where(tags.c.user_id == _USER)
+    .group_by(tags.c.name)
+)
+_LEFT = Statement(
+    select(feeds.c.url)
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == _USER,
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_not(None),
+    )
+)
+_LAST_CHECK = Statement(
+    select(func.max(feed_fetch_state.c.last_checked_at))
+    .join_from(subscriptions, feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id)
+    .where(_is_followed)
+)
+
+
+async def feed_ids(tx: Tx, user_id: int) -> frozenset[int]:
+    return frozenset(row[0] for row in await tx.all(_FEED_IDS, {"user_id": user_id}))
+
+
+async def list_followed(tx: Tx, user_id: int) -> list[Followed]:
+    return [Followed(*row) for row in await tx.all(_FOLLOWED, {"user_id": user_id})]
+
+
+async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
+    """Only for feeds whose entries this user may see."""
+    rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
+    return {row[0]: Origin(*row) for row in rows}
+
+
+async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]]:
+    """The newest entry of each feed, and when it arrived."""
+    return {row[0]: (row[1], row[2]) for row in await tx.all(_NEWEST, {"user_id": user_id})}
+
+
+async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
+    """When the newest entry of each tag arrived."""
+    return {row[0]: row[1] for row in await tx.all(_NEWEST_TAGGED, {"user_id": user_id})}
+
+
+async def left_address(tx: Tx, user_id: int, feed_id: int) -> str | None:
+    """Of a feed that this user has left; None for one that is followed or never was."""
+    return await tx.value(_LEFT, {"user_id": user_id, "feed_id": feed_id})
+
+
+async def last_check(tx: Tx, user_id: int) -> Instant | None:
+    """When one of the user's feeds was last looked at."""
+    return await tx.value(_LAST_CHECK, {"user_id": user_id})
+
+
+_sidebar_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+
+_shelf = (
+    select(
+        subscriptions.c.id,
+        subscriptions.c.feed_id,
+        subscriptions.c.folder_id,
+        _sidebar_title,
+        subscriptions.c.unread,
+        feeds.c.icon_id,
+        feeds.c.language,
+        feed_fetch_state.c.stop_reason,
+        subscriptions.c.full_text,
+        feed_fetch_state.c.status,
+        feed_fetch_state.c.last_error,
+        feed_fetch_state.c.last_http_status,
+        subscriptions.c.paused,
+    )
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+)
+_ordered = _shelf.order_by(func.lower(_sidebar_title), subscriptions.c.id)
+_SHELF = Statement(_ordered)
+_ranked = subscriptions.alias("ranked")
+_BUSIEST = Statement(
+    _ordered.add_columns(feed_fetch_state.c.last_checked_at).where(
+        subscriptions.c.id.in_(
+            select(_ranked.c.id)
+            .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
+            .order_by(_ranked.c.unread.desc(), _ranked.c.id)
+            .limit(bindparam("most", type_=BigInteger))
+        )
+    )
+)
+_SOME = Statement(_shelf.where(among(subscriptions.c.feed_id, "feed_ids")))
+_NOTIFYING = Statement(
+    select(subscriptions.c.id, _sidebar_title)
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.notify,
+    )
+    .order_by(func.lower(_sidebar_title), subscriptions.c.id)
+)
+
+
+async def sidebar_feeds(tx: Tx, user_id: int) -> list[ShelfFeed]:
+    return list(map(ShelfFeed._make, await tx.all(_SHELF, {"user_id": user_id})))
+
+
+async def busiest_feeds(tx: Tx, user_id: int, most: int) -> tuple[list[ShelfFeed], Instant]:
+    """Those with the most unread, in the order of all, and when the last of them was looked at, or 0."""
+    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": most})
+    return [ShelfFeed._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
+
+
+async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[ShelfFeed]:
+    """Those of these feeds that the user follows, in no order."""
+    rows = await tx.all(_SOME, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
+    return list(map(ShelfFeed._make, rows))
+
+
+async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
+    """The subscriptions whose news the user wants to be told, with their names."""
+    return [(row[0], row[1]) for row in await tx.all(_NOTIFYING, {"user_id": user_id})]
+
+
+_own_local_only = subscriptions.c.user_id == bindparam("user_id")
+_FEEDS = Statement(select(subscriptions.c.feed_id).where(_own_local_only, subscriptions.c.local_only))
+_local = (
+    select(subscriptions.c.id)
+    .where(_own_local_only, subscriptions.c.feed_id == entries.c.feed_id, subscriptions.c.local_only)
+    .exists()
+)
+_FREE = Statement(
+    select(entries.c.id)
+    .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
+    .where(entry_summaries.c.key == bindparam("key"), ~_local)
+    .limit(1)
+)
+
+
+async def local_only_feeds(tx: Tx, user_id: int) -> frozenset[int]:
+    return frozenset([row[0] for row in await tx.all(_FEEDS, {"user_id": user_id})])
+
+
+async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
+    """Whether some entry with this text is in a feed that this user does not keep here."""
+    return await tx.value(_FREE, {"user_id": user_id, "key": key}) is not None
+
+
+async def follow_own(tx: Tx, now: Instant, user_id: int, feed_id: int) -> bool:
+    """Whether the user did not follow this feed of theirs until now."""
+    known = await get_by_feed(tx, user_id, feed_id)
+    if known is not None and known[1]:
+        return False
+    if known is None:
+        await add(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", opml=None, now=now)
+        await unread.init_unread(tx, user_id, feed_id)
+    else:
+        await resubscribe(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", now=now)
+        await unread.restore_unread(tx, user_id, feed_id)
+    return True

@@ -1,27 +1,29 @@
-"""Summaries by content key, and which entries they belong to."""
+"""Who wants summaries of what is new, of which feeds, and which entries those are."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, bindparam, delete
+from sqlalchemy import BigInteger, ColumnElement, Text, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.domain.budget import Usage
+from reedbed.domain.ai import Usage
 from reedbed.domain.records import record
 from reedbed.domain.summaries import Summary, Variant
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.tables import (
     entries,
     entry_bodies,
     entry_summaries,
     feeds,
+    folders,
+    subscriptions,
     summaries,
     summary_failures,
     summary_queue,
+    unread,
+    users,
 )
 
 
@@ -262,7 +264,7 @@ async def exists(tx: Tx, key: str) -> bool:
     return await tx.value(_EXISTS, {"key": key}) is not None
 
 
-async def forget(tx: Tx, content_hash: str) -> int:
+async def delete_old(tx: Tx, content_hash: str) -> int:
     return await tx.run(_FORGET, {"content_hash": content_hash})
 
 
@@ -277,15 +279,15 @@ async def source_of(tx: Tx, key: str) -> Source | None:
     return None if row is None else Source(*row)
 
 
-async def note_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
+async def record_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
     await tx.run(_FAIL, {"key": key, "content_hash": content_hash, "last_error": error, "failed_at": now})
 
 
-async def forgive(tx: Tx, key: str) -> None:
+async def clear_failure(tx: Tx, key: str) -> None:
     await tx.run(_FORGIVE, {"key": key})
 
 
-async def forgive_content(tx: Tx, content_hash: str) -> int:
+async def clear_failures_of_text(tx: Tx, content_hash: str) -> int:
     return await tx.run(_FORGIVE_CONTENT, {"content_hash": content_hash})
 
 
@@ -297,7 +299,7 @@ async def newest_failures(tx: Tx, *, most: int) -> list[Failure]:
     return [Failure(*row) for row in await tx.all(_NEWEST_FAILURES, {"most": most})]
 
 
-async def sweep(tx: Tx, before: Instant) -> int:
+async def delete_expired(tx: Tx, before: Instant) -> int:
     """Drop what no entry needs any more."""
     return await tx.run(_SWEEP, {"before": before})
 
@@ -314,3 +316,70 @@ def _attachment(row: Row) -> Attachment:
         cooldown_until=row["cooldown_until"],
         failure=None if row["failed_at"] is None else row["failure"] or "",
     )
+
+
+_has_feed = (
+    select(subscriptions.c.id)
+    .where(subscriptions.c.user_id == users.c.id, subscriptions.c.summary_words >= 0)
+    .exists()
+)
+_has_folder = (
+    select(folders.c.id).where(folders.c.user_id == users.c.id, folders.c.summary_words >= 0).exists()
+)
+# Preferences are JSON without blanks; the few users are sorted out by reading them properly.
+_PERHAPS = Statement(
+    select(users.c.id)
+    .where(
+        users.c.disabled_at.is_(None),
+        or_(users.c.preferences.like(bindparam("wish")), _has_feed, _has_folder),
+    )
+    .order_by(users.c.id)
+)
+_FEEDS = Statement(
+    select(subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.summary_words).where(
+        subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
+    )
+)
+_mine = (
+    select(unread.c.entry_id, unread.c.feed_id, entries.c.words)
+    .join_from(unread, entries, entries.c.id == unread.c.entry_id)
+    .where(unread.c.user_id == bindparam("user_id"), among(unread.c.feed_id, "feeds"))
+    .limit(bindparam("most"))
+)
+_AFTER = Statement(
+    _mine.where(unread.c.entry_id > bindparam("after", type_=BigInteger)).order_by(unread.c.entry_id)
+)
+_NEWEST = Statement(_mine.order_by(unread.c.entry_id.desc()))
+
+
+@record
+class NewEntry:
+    id: int
+    feed_id: int
+    words: int
+
+
+@record
+class FeedWish:
+    feed_id: int
+    folder_id: int | None
+    summary_words: int | None
+
+
+async def users_with_auto_summaries(tx: Tx) -> list[int]:
+    return [row[0] for row in await tx.all(_PERHAPS, {"wish": '%"auto_summaries":true%'})]
+
+
+async def auto_summary_options(tx: Tx, user_id: int) -> list[FeedWish]:
+    return [FeedWish(*row) for row in await tx.all(_FEEDS, {"user_id": user_id})]
+
+
+async def new_entries(
+    tx: Tx, user_id: int, feeds: Sequence[int], *, after: int | None, most: int
+) -> list[NewEntry]:
+    """Unread ones of these feeds, the oldest first; without a start, the newest of them."""
+    params = {"user_id": user_id, "feeds": list(feeds), "most": most}
+    if after is None:
+        newest = [NewEntry(*row) for row in await tx.all(_NEWEST, params)]
+        return newest[::-1]
+    return [NewEntry(*row) for row in await tx.all(_AFTER, {**params, "after": after})]

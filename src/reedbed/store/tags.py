@@ -7,13 +7,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import TagCount
 from reedbed.domain.times import Instant
-from reedbed.store.alive import alive
-from reedbed.store.database import Tx
-from reedbed.store.dialect import among
-from reedbed.store.entry_columns import visible
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, entry_tags, subscriptions, tags, unread
+from reedbed.store.visibility import alive
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 

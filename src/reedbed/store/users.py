@@ -1,16 +1,19 @@
-"""Accounts."""
+"""The event log: what happened to an account, for its owner and the operator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import bindparam, delete, literal, update
+import orjson
+from sqlalchemy import ClauseElement, bindparam, delete, literal, tuple_, update
+from sqlalchemy import insert as insert_events
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.domain.accounts import User
+from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.database import Row, Tx
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.domain.users import LoggedEvent, User
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, func, select
 from reedbed.store.tables import (
     event_log,
     jobs,
@@ -98,30 +101,30 @@ class Member:
     last_active_at: Instant | None
 
 
-async def any_user(tx: Tx) -> bool:
+async def exists_any(tx: Tx) -> bool:
     return await tx.value(_ANY) is not None
 
 
-async def owners(tx: Tx) -> int:
+async def list_owners(tx: Tx) -> int:
     """How many owners can log in; locked, because two who leave at once would each count the other."""
     return len(await tx.all(_OWNERS))
 
 
-async def by_id(tx: Tx, user_id: int) -> User | None:
+async def get(tx: Tx, user_id: int) -> User | None:
     row = await tx.one(_BY_ID, {"id": user_id})
-    return user_of(row) if row else None
+    return event_user(row) if row else None
 
 
-async def only_one(tx: Tx) -> User | None:
+async def get_only_one(tx: Tx) -> User | None:
     """The user, on a server that has just one."""
     rows = await tx.all(_FIRST_TWO)
-    return user_of(rows[0]) if len(rows) == 1 else None
+    return event_user(rows[0]) if len(rows) == 1 else None
 
 
-async def by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
+async def get_by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
     """The user and the password's hash."""
     row = await tx.one(_BY_EMAIL, {"email": email})
-    return (user_of(row), row["password_hash"]) if row else None
+    return (event_user(row), row["password_hash"]) if row else None
 
 
 async def password_hash(tx: Tx, user_id: int) -> str | None:
@@ -133,9 +136,9 @@ async def active_since(tx: Tx, moment: Instant) -> int:
     return await tx.value(_ACTIVE, {"moment": moment})
 
 
-async def members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
+async def list_members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
     rows = await tx.all(_LIST, {"after": after, "limit": limit})
-    return [Member(user_of(row), row["feeds"], row["last_active_at"]) for row in rows]
+    return [Member(event_user(row), row["feeds"], row["last_active_at"]) for row in rows]
 
 
 async def add_if_new(
@@ -160,7 +163,7 @@ async def add_if_new(
             "privacy_accepted_at": now if privacy_accepted else None,
         },
     )
-    return user_of(row) if row else None
+    return event_user(row) if row else None
 
 
 async def add(
@@ -195,11 +198,61 @@ async def verify(tx: Tx, user_id: int, email: str, now: Instant) -> bool:
     return await tx.run(_VERIFY, {"user_id": user_id, "email": email, "now": now}) == 1
 
 
-async def remove(tx: Tx, user_id: int) -> None:
+async def delete_user(tx: Tx, user_id: int) -> None:
     """The account and everything it owns."""
     for statement in (*_REMOVE_FIRST, _REMOVE_LINKS, _REMOVE_LETTERS, _REMOVE):
         await tx.run(statement, {"user_id": user_id})
 
 
-def user_of(row: Row) -> User:
+def event_user(row: Row) -> User:
     return User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+
+
+_NOTE = Statement(insert_events(event_log), columns=["user_id", "kind", "detail", "at"])
+
+
+def _page(whose: str, kinds: str) -> ClauseElement:
+    columns = (event_log.c.id, event_log.c.user_id, event_log.c.kind, event_log.c.detail, event_log.c.at)
+    before = tuple_(event_log.c.at, event_log.c.id) < tuple_(bindparam("before_at"), bindparam("before_id"))
+    query = select(*columns).where(before)
+    if whose == "one":
+        query = query.where(event_log.c.user_id == bindparam("user_id"))
+    if kinds == "one":
+        query = query.where(event_log.c.kind == bindparam("kind"))
+    return query.order_by(event_log.c.at.desc(), event_log.c.id.desc()).limit(bindparam("limit"))
+
+
+_PAGE = Shapes(_page)
+_FORGET = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
+
+
+async def record_event(
+    tx: Tx, now: Instant, kind: str, user_id: int | None, detail: Mapping[str, Any] | None = None
+) -> None:
+    await tx.run(
+        _NOTE, {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now}
+    )
+
+
+async def list_events(
+    tx: Tx, *, limit: int, user_id: int | None = None, kind: str | None = None, before: Cursor | None = None
+) -> Sequence[LoggedEvent]:
+    """`user_id` None is everybody's, for operators."""
+    place = before or Cursor(HIGHEST, HIGHEST)
+    params = {
+        "user_id": user_id,
+        "kind": kind,
+        "before_at": place.sort_at,
+        "before_id": place.id,
+        "limit": limit,
+    }
+    rows = await tx.all(_PAGE(_how_many(user_id), _how_many(kind)), params)
+    return [LoggedEvent(*row) for row in rows]
+
+
+async def delete_old_events(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FORGET, {"before": before})
+
+
+def _how_many(wanted: object) -> str:
+    return "all" if wanted is None else "one"

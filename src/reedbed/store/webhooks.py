@@ -1,17 +1,19 @@
-"""A user's webhooks, and those of a feed's followers who want to hear of news."""
+"""What webhooks are told, and what became of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import orjson
 from sqlalchemy import Text, bindparam, delete, null, update
+from sqlalchemy import insert as insert_webhook_deliveries
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
-from reedbed.domain.webhooks import Event, Webhook, event_words
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.domain.webhooks import Delivery, Event, Outcome, Webhook, event_words
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import HIGHEST, Statement, among, func, select
 from reedbed.store.tables import subscriptions, webhooks
+from reedbed.store.tables import webhook_deliveries as deliveries
 
 _COLUMNS = (
     webhooks.c.id,
@@ -74,7 +76,7 @@ _OF_FOLLOWERS = Statement(
 )
 
 
-async def of_user(tx: Tx, user_id: int) -> list[Webhook]:
+async def list_for_user(tx: Tx, user_id: int) -> list[Webhook]:
     return [_webhook(tx, row) for row in await tx.all(_LIST, {"owner": user_id})]
 
 
@@ -83,7 +85,7 @@ async def get(tx: Tx, user_id: int, webhook_id: int) -> Webhook | None:
     return _webhook(tx, row) if row else None
 
 
-async def by_url(tx: Tx, user_id: int, url: str) -> Webhook | None:
+async def get_by_url(tx: Tx, user_id: int, url: str) -> Webhook | None:
     row = await tx.one(_BY_URL, {"owner": user_id, "url": url})
     return _webhook(tx, row) if row else None
 
@@ -110,7 +112,7 @@ async def add(
     return _webhook(tx, row) if row else None
 
 
-async def change(tx: Tx, webhook: Webhook) -> None:
+async def update_webhook(tx: Tx, webhook: Webhook) -> None:
     await tx.run(
         _CHANGE,
         {
@@ -127,15 +129,15 @@ async def change(tx: Tx, webhook: Webhook) -> None:
     )
 
 
-async def remove(tx: Tx, user_id: int, webhook_id: int) -> bool:
+async def delete_webhook(tx: Tx, user_id: int, webhook_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "hook": webhook_id}) == 1
 
 
-async def note_good(tx: Tx, webhook: Webhook) -> None:
+async def record_success(tx: Tx, webhook: Webhook) -> None:
     await tx.run(_HEALTHY, {"owner": webhook.user_id, "hook": webhook.id})
 
 
-async def note_failing(tx: Tx, webhook: Webhook, now: Instant) -> Instant:
+async def record_failure(tx: Tx, webhook: Webhook, now: Instant) -> Instant:
     """Since when."""
     since = await tx.value(_FAILING, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
     return now if since is None else since
@@ -146,7 +148,7 @@ async def switch_off(tx: Tx, webhook: Webhook, now: Instant) -> bool:
     return await tx.run(_SWITCH_OFF, {"owner": webhook.user_id, "hook": webhook.id, "now": now}) == 1
 
 
-async def of_followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+async def list_for_followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:
     """Feed, user and webhook, for those who want to hear of new entries."""
     rows = await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)})
     return [(row[0], row[1], row[2]) for row in rows]
@@ -166,3 +168,119 @@ def _webhook(tx: Tx, row: Row) -> Webhook:
         failing_since,
         disabled_at,
     )
+
+
+_DELIVERY_COLUMNS = (
+    deliveries.c.id,
+    deliveries.c.user_id,
+    deliveries.c.webhook_id,
+    deliveries.c.event,
+    deliveries.c.subject,
+    deliveries.c.state,
+    deliveries.c.tries,
+    deliveries.c.status,
+    deliveries.c.answer,
+    deliveries.c.created_at,
+    deliveries.c.tried_at,
+    deliveries.c.next_at,
+)
+_own_deliveries = deliveries.c.user_id == bindparam("owner")
+
+_ADD_DELIVERY = Statement(
+    insert_webhook_deliveries(deliveries).returning(deliveries.c.id),
+    columns=["user_id", "webhook_id", "event", "subject", "created_at", "next_at"],
+)
+_GET_DELIVERY = Statement(
+    select(*_DELIVERY_COLUMNS).where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
+)
+_PAGE = Statement(
+    select(*_DELIVERY_COLUMNS)
+    .where(
+        _own_deliveries,
+        deliveries.c.webhook_id == bindparam("hook"),
+        deliveries.c.id < bindparam("before"),
+    )
+    .order_by(deliveries.c.id.desc())
+    .limit(bindparam("most"))
+)
+_NOTE = Statement(
+    update(deliveries)
+    .where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
+    .values(
+        state=bindparam("new_state"),
+        tries=deliveries.c.tries + bindparam("more"),
+        status=bindparam("new_status"),
+        answer=bindparam("new_answer"),
+        tried_at=bindparam("at"),
+        next_at=bindparam("next"),
+    )
+)
+_FORGET = Statement(delete(deliveries).where(deliveries.c.created_at < bindparam("before")))
+
+
+async def add_delivery(
+    tx: Tx, user_id: int, webhook_id: int, event: Event, subject: Mapping[str, Any], now: Instant
+) -> int:
+    return await tx.value(
+        _ADD_DELIVERY,
+        {
+            "user_id": user_id,
+            "webhook_id": webhook_id,
+            "event": event,
+            "subject": orjson.dumps(subject).decode(),
+            "created_at": now,
+            "next_at": now,
+        },
+    )
+
+
+async def get_delivery(tx: Tx, user_id: int, delivery_id: int) -> Delivery | None:
+    row = await tx.one(_GET_DELIVERY, {"owner": user_id, "delivery": delivery_id})
+    return _delivery(row) if row else None
+
+
+async def list_deliveries(
+    tx: Tx, user_id: int, webhook_id: int, *, limit: int, before: int | None = None
+) -> list[Delivery]:
+    params = {
+        "owner": user_id,
+        "hook": webhook_id,
+        "before": HIGHEST if before is None else before,
+        "most": limit,
+    }
+    return [_delivery(row) for row in await tx.all(_PAGE, params)]
+
+
+async def record_attempt(
+    tx: Tx,
+    delivery: Delivery,
+    outcome: Outcome,
+    *,
+    now: Instant,
+    next_at: Instant | None,
+    called: bool = True,
+) -> None:
+    """`called` is False where nobody was asked."""
+    open_still = "failed" if next_at is None else "waiting"
+    await tx.run(
+        _NOTE,
+        {
+            "owner": delivery.user_id,
+            "delivery": delivery.id,
+            "new_state": "delivered" if outcome.good else open_still,
+            "more": int(called),
+            "new_status": outcome.status,
+            "new_answer": outcome.answer,
+            "at": now if called else delivery.tried_at,
+            "next": next_at,
+        },
+    )
+
+
+async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FORGET, {"before": before})
+
+
+def _delivery(row: Row) -> Delivery:
+    id_, user_id, webhook_id, event, subject, *rest = row
+    return Delivery(id_, user_id, webhook_id, Event(event), orjson.loads(subject), *rest)

@@ -1,7 +1,7 @@
-"""Subscriptions of feeds at their hubs."""
+"""What hubs have sent and nobody has read yet."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, delete, exists, null, or_, update
@@ -10,11 +10,10 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.websub import HubStanding, HubSubscription, Mode, State, place_of
-from reedbed.store.database import Row, Tx
-from reedbed.store.dialect import among
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Statement
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.tables import feeds, subscriptions
+from reedbed.store.tables import websub_deliveries as deliveries
 from reedbed.store.tables import websub_subscriptions as subs
 
 
@@ -204,7 +203,7 @@ async def unwanted(tx: Tx, *, limit: int) -> list[int]:
     return [row[0] for row in await tx.all(_UNWANTED, {"limit": limit})]
 
 
-async def leave(tx: Tx, ids: Sequence[int], now: Instant) -> list[int]:
+async def request_unsubscribe(tx: Tx, ids: Sequence[int], now: Instant) -> list[int]:
     """These are to be given up; the feeds concerned."""
     return [row[0] for row in await tx.all(_LEAVE, {"ids": list(ids), "now": now})]
 
@@ -213,12 +212,12 @@ async def due(tx: Tx, now: Instant, *, limit: int) -> list[HubSubscription]:
     return [_subscription(tx, row) for row in await tx.all(_DUE, {"now": now, "limit": limit})]
 
 
-async def by_token(tx: Tx, token: str) -> HubSubscription | None:
+async def get_by_token(tx: Tx, token: str) -> HubSubscription | None:
     row = await tx.one(_BY_TOKEN, {"token": token})
     return None if row is None else _subscription(tx, row)
 
 
-async def ask(tx: Tx, subscription_id: int, mode: Mode, now: Instant, patience: Millis) -> None:
+async def record_request(tx: Tx, subscription_id: int, mode: Mode, now: Instant, patience: Millis) -> None:
     """From here on the hub may verify this, even before it has answered."""
     await tx.run(_ASK, {"id": subscription_id, "mode": mode, "now": now, "until": now + patience})
 
@@ -248,25 +247,25 @@ async def remove_all(tx: Tx) -> list[int]:
     return [row[0] for row in await tx.all(_REMOVE_ALL)]
 
 
-async def note_forged(tx: Tx, subscription_id: int) -> None:
+async def record_forged(tx: Tx, subscription_id: int) -> None:
     await tx.run(_FORGED, {"id": subscription_id})
 
 
-async def note_push(tx: Tx, subscription_id: int, digest: str, now: Instant) -> None:
+async def record_push(tx: Tx, subscription_id: int, digest: str, now: Instant) -> None:
     """The hub is there: what a check found before it counts no longer against it."""
     await tx.run(_PUSHED, {"id": subscription_id, "digest": digest, "now": now})
 
 
-async def note_brought(tx: Tx, subscription_id: int, count: int) -> None:
+async def record_new_entries(tx: Tx, subscription_id: int, count: int) -> None:
     await tx.run(_BROUGHT, {"id": subscription_id, "count": count})
 
 
-async def note_missed(tx: Tx, feed_id: int, count: int, last_checked: Instant, now: Instant) -> None:
+async def record_missed(tx: Tx, feed_id: int, count: int, last_checked: Instant, now: Instant) -> None:
     """A check found what appeared since the one before, when the hub should have sent it."""
     await tx.run(_MISSED, {"feed": feed_id, "count": count, "last_checked": last_checked, "now": now})
 
 
-async def of_feed(tx: Tx, feed_id: int) -> HubStanding | None:
+async def list_for_feed(tx: Tx, feed_id: int) -> HubStanding | None:
     row = await tx.one(_OF_FEED, {"feed": feed_id})
     return None if row is None else HubStanding(*row)
 
@@ -280,3 +279,92 @@ def _subscription(tx: Tx, row: Row) -> HubSubscription:
     values: list[Any] = list(row)
     values[_SECRET_AT] = tx.vault.decrypt(_SECRET, values[_SECRET_AT]) or ""
     return HubSubscription(*values)
+
+
+@record
+class Waiting:
+    """Without the body, which may be large."""
+
+    id: int
+    subscription_id: int
+    feed_id: int
+    topic_url: str
+    content_type: str | None
+    attempts: int
+
+
+@record
+class Delivery:
+    subscription_id: int
+    content_type: str | None
+    body: bytes = field(repr=False)
+    body_hash: str
+    received_at: Instant
+
+
+_ADD_DELIVERY = Statement(
+    insert(deliveries)
+    .values(
+        {
+            name: bindparam(name)
+            for name in ("subscription_id", "content_type", "body", "body_hash", "received_at")
+        }
+    )
+    .on_conflict_do_nothing()
+)
+_HOW_MANY = Statement(select(func.count()).where(deliveries.c.subscription_id == bindparam("subscription")))
+_oldest = select(func.min(deliveries.c.id)).group_by(deliveries.c.subscription_id)
+_WAITING = Statement(
+    select(
+        deliveries.c.id,
+        deliveries.c.subscription_id,
+        subs.c.feed_id,
+        subs.c.topic_url,
+        deliveries.c.content_type,
+        deliveries.c.attempts,
+    )
+    .join_from(deliveries, subs, subs.c.id == deliveries.c.subscription_id)
+    .where(deliveries.c.id.in_(_oldest))
+    .order_by(deliveries.c.id)
+    .limit(bindparam("limit"))
+)
+_BODY = Statement(select(deliveries.c.body).where(deliveries.c.id == bindparam("id")))
+_TRIED = Statement(
+    update(deliveries).where(deliveries.c.id == bindparam("one")).values(attempts=deliveries.c.attempts + 1)
+)
+_DELETE_DELIVERY = Statement(delete(deliveries).where(among(deliveries.c.id, "ids")))
+
+
+async def add_delivery(tx: Tx, delivery: Delivery) -> bool:
+    """False when the same document waits already."""
+    params = {
+        "subscription_id": delivery.subscription_id,
+        "content_type": delivery.content_type,
+        "body": delivery.body,
+        "body_hash": delivery.body_hash,
+        "received_at": delivery.received_at,
+    }
+    return await tx.run(_ADD_DELIVERY, params) == 1
+
+
+async def count_deliveries(tx: Tx, subscription_id: int) -> int:
+    return await tx.value(_HOW_MANY, {"subscription": subscription_id})
+
+
+async def waiting_deliveries(tx: Tx, *, limit: int) -> list[Waiting]:
+    """The oldest of each subscription."""
+    return [Waiting(*row) for row in await tx.all(_WAITING, {"limit": limit})]
+
+
+async def delivery_body(tx: Tx, delivery_id: int) -> bytes | None:
+    """None when another has read it."""
+    body = await tx.value(_BODY, {"id": delivery_id})
+    return None if body is None else bytes(body)
+
+
+async def record_delivery_attempt(tx: Tx, delivery_id: int) -> None:
+    await tx.run(_TRIED, {"one": delivery_id})
+
+
+async def delete_delivery(tx: Tx, delivery_id: int) -> None:
+    await tx.run(_DELETE_DELIVERY, {"ids": [delivery_id]})

@@ -1,117 +1,115 @@
-"""From an entry to the article on the page."""
+"""What of a feed's pages is the article, on the page of the feed."""
 
-from datetime import tzinfo
+from dataclasses import replace
+from typing import Annotated
 
-from markupsafe import Markup
+from fastapi import APIRouter, Form, Request, Response
 
-from reedbed.domain.entries import Entry, EntryRow
-from reedbed.domain.feeds import Enclosure as EntryEnclosure
-from reedbed.domain.full_articles import shown_content
-from reedbed.domain.highlights import Highlight as KeptHighlight
-from reedbed.domain.shelf import ShelfFeed
-from reedbed.domain.times import Instant
-from reedbed.services.images import Pictures
-from reedbed.web.moments import full_moment
-from reedbed.web.places import Place
-from reedbed.web.sidebar import icon_address
-from reedbed.web.speech import ngettext, translate
-from reedbed.web.views.frame import feed_mark
-from reedbed.web.views.reading import Article, Enclosure, FullText, Highlight, Neighbour, Summary
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import RefreshLimit
+from reedbed.http.errors import status_of
+from reedbed.http.params import IdPath
+from reedbed.services.articles import read_full_article, save_page, set_selectors
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions.manage import NO_SUCH
+from reedbed.web.entries.routes import read_article
+from reedbed.web.feeds.add import show_refused
+from reedbed.web.feeds.views import read_edit
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import retell, translate
+from reedbed.web.pages import is_htmx, look_of, page, see_other
+from reedbed.web.sidebar import app_page, build_sidebar
+from reedbed.web.views.entries import ReadingPage
+from reedbed.web.views.layout import Toast
 
-WORDS_PER_MINUTE = 230
-BYTES_PER_MB = 1_000_000
-
-
-def build_article(
-    entry: Entry,
-    feed: ShelfFeed | None,
-    *,
-    place: Place | None,
-    pictures: Pictures,
-    now: Instant,
-    zone: tzinfo,
-    known_tags: tuple[str, ...],
-    highlights: tuple[Highlight, ...] = (),
-    bookmarked: bool = False,
-    around: tuple[EntryRow | None, EntryRow | None] = (None, None),
-    summary: Summary | None = None,
-    show_full: bool | None = None,
-    full_failed: str = "",
-) -> Article:
-    row = entry.row
-    title = feed.title if feed else ""
-    content = _content(entry, feed, show_full=show_full)
-    return Article(
-        id=row.id,
-        title=row.title or translate("Without a title"),
-        feed_name=title,
-        feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
-        mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
-        when=full_moment(row.sort_at, now, zone),
-        body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
-        list_url=place.list_address() if place else "/all",
-        feed_id=row.feed_id,
-        original_url=row.url or entry.external_url or "",
-        language=row.language or "",
-        author=row.author or "",
-        minutes=_minutes(row.words),
-        read=row.states.read,
-        starred=row.states.starred,
-        later=row.states.later,
-        bookmarked=bookmarked,
-        tags=row.states.tags,
-        known_tags=known_tags,
-        summary=summary,
-        full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
-        enclosures=tuple(_enclosure(one) for one in entry.enclosures),
-        versions=row.version - 1,
-        changed=full_moment(row.changed_at, now, zone) if row.changed_at else None,
-        highlights=highlights,
-        previous=_neighbour(around[0], place),
-        next=_neighbour(around[1], place),
-    )
+router = APIRouter(include_in_schema=False)
 
 
-def _content(entry: Entry, feed: ShelfFeed | None, *, show_full: bool | None) -> str:
-    """`show_full` is what the reader has just asked for; None means by the feed's full-text mode."""
-    if show_full is None:
-        return shown_content(entry, feed.full_text if feed else "never")
-    return (show_full and entry.full_content) or entry.content
-
-
-def _minutes(words: int) -> str:
-    if words < WORDS_PER_MINUTE // 2:
-        return ""
-    return ngettext("%(num)s min", "%(num)s min", max(1, round(words / WORDS_PER_MINUTE)))
-
-
-def _enclosure(one: EntryEnclosure) -> Enclosure:
-    kind = (one.type or "").partition("/")[0]
-    facts: list[str] = []
-    if one.duration:
-        facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(one.duration / 60))))
-    if one.length and one.length > BYTES_PER_MB // 10:
-        facts.append(
-            f"{one.length / BYTES_PER_MB:.0f}\u00a0MB" if one.length > BYTES_PER_MB else "<1\u00a0MB"
+@router.post("/entry/{entry_id}/full")
+async def switch(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    entry_id: IdPath,
+    _: RefreshLimit,
+    value: Ticked = True,
+) -> Response:
+    failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else ""
+    async with runtime.db.read() as tx:
+        article = await read_article(
+            request,
+            runtime,
+            tx,
+            caller.user_id,
+            entry_id,
+            place=None,
+            show_full=value,
+            full_failed=retell(failed),
         )
-    return Enclosure(
-        url=one.url,
-        kind=kind if kind in ("audio", "video", "image") and one.url.startswith("https:") else "file",
-        name=one.title or one.url.rpartition("/")[2].partition("?")[0] or one.url,
-        type=one.type or "",
-        facts=", ".join(facts),
-    )
+        view = ReadingPage(article.title, article=article, shows="article")
+        if is_htmx(request):
+            return await page(request, "reading/page.html", view, block="article")
+        sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
+    return await page(request, "reading/page.html", view, sidebar=sidebar)
 
 
-def _neighbour(row: EntryRow | None, place: Place | None) -> Neighbour | None:
-    if row is None or place is None:
-        return None
-    return Neighbour(
-        place.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
-    )
+saved_pages_router = APIRouter(include_in_schema=False)
 
 
-def shown_highlight(one: KeptHighlight, now: Instant, zone: tzinfo) -> Highlight:
-    when = full_moment(one.created_at, now, zone)
-    passage = one.passage
-    return Highlight(one.id, passage.quote, one.note, when, passage.prefix, passage.suffix)
+@saved_pages_router.post("/saved-pages")
+async def save(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, url: Text = ""
+) -> Response:
+    try:
+        saved = await save_page(runtime, caller.user_id, url)
+    except Invalid as error:
+        return await show_refused(request, runtime, caller, url, error.message, status_of(error))
+    if saved.new:
+        said = translate("Saved for later. Its article is being fetched.")
+    else:
+        said = translate("It was among your entries, and is now under Later.")
+    return see_other(request, "/later", toast=Toast(said))
+
+
+selectors_router = APIRouter(include_in_schema=False)
+
+Lines = Annotated[str, Form(max_length=20_000)]
+
+
+@selectors_router.post("/feeds/{subscription_id}/selectors")
+async def change(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    subscription_id: IdPath,
+    keep: Lines = "",
+    drop: Lines = "",
+) -> Response:
+    try:
+        await set_selectors(
+            runtime, caller.user, subscription_id, keep=keep.splitlines(), drop=drop.splitlines()
+        )
+    except Invalid as error:
+        return await _show_refused(request, runtime, caller, subscription_id, keep, drop, error)
+    toast = Toast(translate("Saved. Its articles are read anew."))
+    return see_other(request, f"/feeds/{subscription_id}/edit#articles", toast=toast)
+
+
+async def _show_refused(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    subscription_id: int,
+    keep: str,
+    drop: str,
+    error: Invalid,
+) -> Response:
+    shown = await read_edit(request, runtime, caller.user_id, subscription_id)
+    if shown is None or shown.articles is None:
+        raise NotFound(NO_SUCH)
+    said = {"drop_error" if error.field == "drop" else "keep_error": error.message}
+    typed = replace(shown.articles, keep=keep, drop=drop, **said)
+    view = replace(shown, articles=typed)
+    return await app_page(request, runtime, caller, "manage/feed_edit.html", view, status=400)

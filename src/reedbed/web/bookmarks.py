@@ -4,20 +4,20 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from reedbed.domain.bookmarks import BookmarkRow
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath
 from reedbed.services.bookmarks import delete_bookmark, get_bookmark, keep_entry
 from reedbed.services.entries import get_entry
 from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
-from reedbed.web.form_values import Text, Ticked
-from reedbed.web.moments import short_moment, zone_of
+from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
-from reedbed.web.shell import KeysetPage, app_page
-from reedbed.web.speech import translate
-from reedbed.web.views.frame import Moment, Toast
-from reedbed.web.views.managing import BookmarkLine, BookmarkPage, BookmarksPage
+from reedbed.web.sidebar import KeysetPage, app_page
+from reedbed.web.views.feeds import BookmarkLine, BookmarkPage, BookmarksPage
+from reedbed.web.views.layout import Moment, Toast
 
 router = APIRouter(include_in_schema=False)
 

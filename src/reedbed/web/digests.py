@@ -1,26 +1,223 @@
-"""Digests on the page: the latest in short, one in full, all of them, and who writes them when."""
+"""The link below a digest by mail: a page with a button, and the POST that mail programs send themselves."""
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Request, Response
+from markupsafe import Markup, escape
 
-from reedbed.domain.accounts import Caller
-from reedbed.domain.digests import Digest, minute_of
+from reedbed.domain import digests
+from reedbed.domain import digests as cited
+from reedbed.domain.digests import Digest, Scope, minute_of
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, path_id
-from reedbed.services.digest_schedules import end_schedule, set_schedule
-from reedbed.services.digests import ask_digest, delete_digest, get_digest
-from reedbed.services.preferences import preferences_of, set_preferences
+from reedbed.domain.records import record
+from reedbed.domain.summaries import EXTRACT
+from reedbed.domain.times import Instant
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath, path_id
+from reedbed.services.digests import (
+    ask_digest,
+    delete_digest,
+    end_digest_mail,
+    end_schedule,
+    get_digest,
+    reader_of,
+    set_schedule,
+)
 from reedbed.services.runtime import Runtime
-from reedbed.store import digests
-from reedbed.web.digest_views import digest_line, digest_page, latest_view
-from reedbed.web.form_values import Text, Ticked
-from reedbed.web.moments import zone_of
+from reedbed.services.users import preferences_of, set_preferences
+from reedbed.store import digests as digests_digests
+from reedbed.store import folders, tags
+from reedbed.store.engine.database import Tx
+from reedbed.store.search import saved as searches
+from reedbed.web.feeds.views import folder_choices
+from reedbed.web.formats import full_moment, short_moment, zone_of
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import ngettext, retell, translate
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.scope_choices import EVERYTHING, chosen_scope, scopes_of
-from reedbed.web.shell import app_page
-from reedbed.web.speech import translate
-from reedbed.web.views.digests import DigestsPage
-from reedbed.web.views.frame import Toast
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.digests import (
+    Cite,
+    DigestLine,
+    DigestPage,
+    DigestsPage,
+    Paragraph,
+    Sentence,
+    Source,
+    UnsubscribePage,
+)
+from reedbed.web.views.feeds import LatestDigest
+from reedbed.web.views.layout import Choice, Toast
+
+EVERYTHING = Scope()
+LONGEST = 8_000
+
+
+@record
+class Scopes:
+    """Those of one reader, with their names."""
+
+    folders: Mapping[int, str]
+    tags: Sequence[str]
+    searches: Mapping[str, str]
+    """Names by what is searched for."""
+
+    def choices(self, chosen: Scope = EVERYTHING) -> tuple[Choice, ...]:
+        """The chosen one is among them also when a program has put it together."""
+        known = (
+            EVERYTHING,
+            *(Scope(folder_id=one) for one in self.folders),
+            *(Scope(tag=one) for one in self.tags),
+            *(Scope(q=one) for one in self.searches),
+        )
+        shown = known if chosen in known else (*known, chosen)
+        return tuple(
+            Choice(_written(one), self.name(one) or translate("Everything"), one == chosen) for one in shown
+        )
+
+    def name(self, scope: Scope) -> str:
+        """Empty for everything."""
+        parts: list[str] = []
+        if scope.folder_id is not None:
+            gone = translate("a folder that is gone")
+            parts.append(translate("Folder: %(name)s", name=self.folders.get(scope.folder_id, gone)))
+        if scope.tag is not None:
+            parts.append(translate("Tag: %(name)s", name=scope.tag))
+        if scope.q is not None:
+            parts.append(translate("Search: %(name)s", name=self.searches.get(scope.q, scope.q)))
+        return ", ".join(parts)
+
+
+async def scopes_of(tx: Tx, user_id: int) -> Scopes:
+    _, *named = folder_choices(await folders.of_user(tx, user_id), None)
+    return Scopes(
+        {int(one.value): one.name for one in named},
+        await tags.names(tx, user_id),
+        {one.query: one.name for one in await searches.of_user(tx, user_id)},
+    )
+
+
+def chosen_scope(value: str) -> Scope:
+    """From the value of a choice."""
+    said = dict(parse_qsl(value[:LONGEST]))
+    folder, tag, q = (said.get(name, "") for name in ("folder_id", "tag", "q"))
+    return Scope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
+
+
+def _written(scope: Scope) -> str:
+    said = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
+    return urlencode({name: value for name, value in said.items() if value is not None})
+
+
+SHOWN_IN_SHORT = 3
+
+
+def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestPage:
+    numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
+    feeds = {source.entry_id: source.feed for source in digest.text.sources}
+    return DigestPage(
+        id=digest.id,
+        title=translate("Digest, %(when)s", when=full_moment(digest.until, now, zone).words),
+        about=scopes.name(digest.scope),
+        facts=facts_of(digest),
+        status=digest.status,
+        error=retell(digest.error or ""),
+        by=writer_of(digest),
+        built_in=digest.model == EXTRACT,
+        fallback=digest.text.fallback,
+        paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
+        sources=tuple(
+            source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)
+        ),
+    )
+
+
+def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestLine:
+    first = next((one.text for part in digest.text.paragraphs for one in part.sentences), "")
+    return DigestLine(
+        id=digest.id,
+        url=f"/digests/{digest.id}",
+        when=full_moment(digest.until, now, zone),
+        about=scopes.name(digest.scope),
+        facts=facts_of(digest),
+        status=digest.status,
+        beginning=first,
+    )
+
+
+def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str = "") -> LatestDigest:
+    if digest is None:
+        return LatestDigest(error=error)
+    paragraphs = tuple(_linked(one) for one in digest.text.paragraphs[:SHOWN_IN_SHORT])
+    failed = retell(digest.error or digests.FAILED) if digest.status == "failed" else ""
+    return LatestDigest(
+        paragraphs=paragraphs,
+        when=full_moment(digest.until, now, zone),
+        by=writer_of(digest) if digest.status == "ready" else "",
+        url=f"/digests/{digest.id}" if digest.status == "ready" else "",
+        pending=digest.status == "pending",
+        error=error or failed,
+    )
+
+
+def writer_of(digest: Digest) -> str:
+    return translate("Built-in extract") if digest.model == EXTRACT else digest.model
+
+
+def facts_of(digest: Digest) -> str:
+    """`87 entries from 31 feeds, told as 12 items.`"""
+    if digest.status != "ready":
+        return ""
+    parts = [
+        ngettext("%(num)s entry", "%(num)s entries", digest.entries),
+        ngettext("%(num)s feed", "%(num)s feeds", digest.text.feeds),
+        ngettext("%(num)s item", "%(num)s items", digest.text.items),
+    ]
+    said = translate(
+        "%(entries)s from %(feeds)s, told as %(items)s.", entries=parts[0], feeds=parts[1], items=parts[2]
+    )
+    if not digest.text.dropped:
+        return said
+    left_out = ngettext(
+        "%(num)s sentence was left out because no entry supported it.",
+        "%(num)s sentences were left out because no entry supported them.",
+        digest.text.dropped,
+    )
+    return f"{said} {left_out}"
+
+
+def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> Paragraph:
+    sentences = (
+        Sentence(
+            one.text,
+            tuple(Cite(numbers[id_], feeds[id_]) for id_ in one.entry_ids if id_ in numbers),
+            one.language,
+        )
+        for one in paragraph.sentences
+    )
+    return Paragraph(paragraph.heading or translate("And more"), tuple(sentences))
+
+
+def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> Source:
+    return Source(
+        number=number,
+        url=f"/entry/{source.entry_id}",
+        title=source.title or translate("Without a title"),
+        feed=source.feed,
+        when=short_moment(source.at, now, zone),
+        language=source.language,
+    )
+
+
+def _linked(paragraph: digests.Paragraph) -> Markup:
+    """Every sentence is a link to the first entry that says it."""
+    sentence = Markup('<a href="/entry/{}">{}</a>')
+    heading = Markup("<b>{}</b> ").format(paragraph.heading) if paragraph.heading else escape("")
+    links = (sentence.format(one.entry_ids[0], one.text) for one in paragraph.sentences if one.entry_ids)
+    return heading + Markup(" ").join(links)
+
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,7 +227,7 @@ PAGE_SIZE = 30
 @router.get("/summaries/latest")
 async def latest(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await digests.newest(tx, caller.user_id, limit=1)
+        found = await digests_digests.newest(tx, caller.user_id, limit=1)
     if not is_htmx(request):
         return see_other(request, f"/digests/{found[0].id}" if found else "/summaries")
     return await _latest(request, runtime, found[0] if found else None)
@@ -133,8 +330,8 @@ async def _all(
     before = request.query_params.get("before", "")
     async with runtime.db.read() as tx:
         start = path_id(before) if before else None
-        found = await digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
-        planned = await digests.schedule_of(tx, caller.user_id)
+        found = await digests_digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
+        planned = await digests_digests.schedule_of(tx, caller.user_id)
         scopes = await scopes_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
     chosen = preferences_of(caller.user)
@@ -153,3 +350,20 @@ async def _all(
         error=translate(error) if error else "",
     )
     return await app_page(request, runtime, caller, "digest/list.html", view, status=status)
+
+
+unsubscribe_router = APIRouter(include_in_schema=False)
+
+
+@unsubscribe_router.get("/digests/unsubscribe/{token}")
+async def show_unsubscribe(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    """Only asks: programs that look into letters follow their links, but press nothing."""
+    reader_of(runtime, token)
+    return await page(request, "digest/unsubscribe.html", UnsubscribePage(token))
+
+
+@unsubscribe_router.post("/digests/unsubscribe/{token}")
+async def unsubscribe(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    """The link itself is the proof: no log-in, no form token, as RFC 8058 wants it."""
+    await end_digest_mail(runtime, token)
+    return await page(request, "digest/unsubscribe.html", UnsubscribePage(token, done=True))

@@ -1,19 +1,18 @@
-"""Trouble as a page: what happened, what it means, what to do."""
+"""What the service worker keeps for pages that were never loaded."""
 
 from urllib.parse import quote
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.routing import BaseRoute, Match
 
 from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
-from reedbed.http.caller import get_runtime, maybe_caller, refusal
+from reedbed.http.auth import get_runtime, maybe_caller, refusal
 from reedbed.http.errors import headers_of
-from reedbed.services.accounts import needs_owner
-from reedbed.web.languages import language_of
+from reedbed.services.users import needs_owner
+from reedbed.web.auth import ErrorPage
+from reedbed.web.i18n import language_of, speak, translate
 from reedbed.web.pages import is_htmx, own_address, page, see_other
-from reedbed.web.speech import speak, translate
-from reedbed.web.views.doors import ErrorPage
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
 """Forms that stand elsewhere than right above the address they are sent to."""
@@ -88,3 +87,11 @@ def _login_address(request: Request) -> str:
     query = request.url.query if request.method == "GET" else ""
     wanted = own_address(f"{path}?{query}" if query else path)
     return f"/login?next={quote(wanted, safe='')}"
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/offline")
+async def show_offline(request: Request) -> Response:
+    return await page(request, "errors/offline.html", None)

@@ -6,24 +6,22 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree, descendants
-from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
-from reedbed.http.ids import IdPath, path_id
+from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, shelf
-from reedbed.web.feed_pages import folder_choices
-from reedbed.web.form_values import Text
+from reedbed.store import folders, subscriptions
+from reedbed.web.feeds.views import chosen_words, folder_choices, summary_choices
+from reedbed.web.forms import Text, stepped
+from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
-from reedbed.web.shell import app_page
-from reedbed.web.speech import translate
-from reedbed.web.steps import stepped
-from reedbed.web.summary_choices import chosen_words, summary_choices
-from reedbed.web.views.frame import Choice, Count, Toast
-from reedbed.web.views.managing import FolderLine, FoldersPage
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.feeds import FolderLine, FoldersPage
+from reedbed.web.views.layout import Choice, Count, Toast
 
 router = APIRouter(include_in_schema=False)
 
@@ -185,7 +183,7 @@ async def _show(
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
-        followed = await shelf.feeds_of(tx, caller.user_id)
+        followed = await subscriptions.sidebar_feeds(tx, caller.user_id)
     inside = Counter(one.folder_id for one in followed)
     lines = _lines(build_tree(rows), rows, inside)
     if typed is not None:

@@ -2,22 +2,23 @@
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.accounts import Caller
 from reedbed.domain.highlights import Highlight
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath
 from reedbed.services.highlights import change_note, create_highlight, delete_highlight, get_highlight
 from reedbed.services.runtime import Runtime
-from reedbed.store import entries, highlights
-from reedbed.web.articles import shown_highlight
-from reedbed.web.form_values import Text, Ticked
-from reedbed.web.moments import short_moment, zone_of
+from reedbed.store import highlights
+from reedbed.store.entries import read as entries
+from reedbed.web.entries.article import shown_highlight
+from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.shell import KeysetPage, app_page
-from reedbed.web.speech import translate
-from reedbed.web.views.frame import Toast
-from reedbed.web.views.managing import HighlightLine, HighlightsPage
-from reedbed.web.views.reading import HighlightsAnswer
+from reedbed.web.sidebar import KeysetPage, app_page
+from reedbed.web.views.entries import HighlightsAnswer
+from reedbed.web.views.feeds import HighlightLine, HighlightsPage
+from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
 

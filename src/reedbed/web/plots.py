@@ -7,12 +7,12 @@ from datetime import tzinfo
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
-from reedbed.store.feed_history import Tally
-from reedbed.store.overview import HourOfAll
-from reedbed.web.moments import short_moment
-from reedbed.web.speech import decimal, ngettext, translate
-from reedbed.web.views.frame import Choice, Count
-from reedbed.web.views.operator import Bar, Plot
+from reedbed.store.feeds.feeds import Tally
+from reedbed.store.instance import HourOfAll
+from reedbed.web.formats import short_moment
+from reedbed.web.i18n import decimal, ngettext, translate
+from reedbed.web.views.instance import Bar, Plot
+from reedbed.web.views.layout import Choice, Count
 
 HIGH = 40.0
 WIDE = 100.0

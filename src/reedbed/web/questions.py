@@ -1,26 +1,88 @@
 """Ask: a question over one's own entries, its answer, and all of them."""
 
+from datetime import tzinfo
+
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.accounts import Caller
-from reedbed.domain.cited import Scope
+from reedbed.domain.digests import Scope
 from reedbed.domain.errors import Invalid
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath, path_id
-from reedbed.http.limits import SearchLimit
+from reedbed.domain.questions import FAILED, Question
+from reedbed.domain.summaries import EXTRACT
+from reedbed.domain.times import Instant
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import SearchLimit
+from reedbed.http.params import IdPath, path_id
+from reedbed.services.ai import variant_for
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.services.runtime import Runtime
-from reedbed.services.writers import variant_for
 from reedbed.store import questions
-from reedbed.web.form_values import Text
-from reedbed.web.moments import zone_of
+from reedbed.web.digests import EVERYTHING, chosen_scope, scopes_of, source_view
+from reedbed.web.formats import full_moment, zone_of
+from reedbed.web.forms import Text
+from reedbed.web.i18n import ngettext, retell, translate
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.question_views import question_line, question_page
-from reedbed.web.scope_choices import EVERYTHING, chosen_scope, scopes_of
-from reedbed.web.shell import app_page
-from reedbed.web.speech import translate
-from reedbed.web.views.frame import Toast
-from reedbed.web.views.questions import AskPage
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.digests import AskPage, Cite, QuestionLine, QuestionPage, Sentence
+from reedbed.web.views.layout import Toast
+
+
+def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPage:
+    answer = question.answer
+    cites = {one.entry_id: Cite(number, one.feed) for number, one in enumerate(answer.sources, 1)}
+    return QuestionPage(
+        id=question.id,
+        question=question.question,
+        when=full_moment(question.created_at, now, zone),
+        status=question.status,
+        facts=_facts(question),
+        by=question.model,
+        built_in=question.model == EXTRACT,
+        fallback=answer.fallback,
+        error=retell(question.error or FAILED) if question.status == "failed" else "",
+        claims=tuple(
+            Sentence(one.text, tuple(cites[id_] for id_ in one.entry_ids), one.language)
+            for one in answer.claims
+        ),
+        sources=tuple(source_view(number, one, now, zone) for number, one in enumerate(answer.sources, 1)),
+    )
+
+
+def question_line(question: Question, now: Instant, zone: tzinfo) -> QuestionLine:
+    return QuestionLine(
+        id=question.id,
+        url=f"/ask/{question.id}",
+        question=question.question,
+        when=full_moment(question.created_at, now, zone),
+        status=question.status,
+        beginning=_beginning(question),
+    )
+
+
+def _beginning(question: Question) -> str:
+    match question.status:
+        case "pending":
+            return translate("Looking for an answer…")
+        case "failed":
+            return retell(question.error or FAILED)
+        case "ready":
+            claims = question.answer.claims
+            return claims[0].text if claims else translate("Your entries do not tell.")
+
+
+def _facts(question: Question) -> str:
+    if question.status != "ready":
+        return ""
+    said = ngettext("%(num)s entry was read.", "%(num)s entries were read.", question.answer.read)
+    if not question.answer.dropped:
+        return said
+    left_out = ngettext(
+        "%(num)s claim was left out because no entry supported it.",
+        "%(num)s claims were left out because no entry supported them.",
+        question.answer.dropped,
+    )
+    return f"{said} {left_out}"
+
 
 router = APIRouter(include_in_schema=False)
 

@@ -1,14 +1,31 @@
 """The page of rules: conditions and actions as a plain form, tried on what is there before they are kept."""
 
-from fastapi import APIRouter, Request, Response
+from collections.abc import Iterator
+from dataclasses import replace
 
-from reedbed.domain.accounts import Caller
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import FormData
+
 from reedbed.domain.errors import Conflict, Invalid
-from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.domain.rules import (
+    Action,
+    ActionKind,
+    Channel,
+    Condition,
+    Field,
+    Join,
+    Rule,
+    RuleRow,
+    operator_word,
+    read_action,
+    read_condition,
+)
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
-from reedbed.http.ids import IdPath, path_id
-from reedbed.services.rule_runs import DryRun as Tried
-from reedbed.services.rules import (
+from reedbed.http.params import IdPath, path_id
+from reedbed.services.rules.manage import DryRun as Tried
+from reedbed.services.rules.manage import (
     RuleDraft,
     apply_rule,
     change_rule,
@@ -20,15 +37,183 @@ from reedbed.services.rules import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import rules
-from reedbed.web.form_values import Text, Ticked
-from reedbed.web.moments import short_moment, zone_of
+from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.forms import Text, Ticked, stepped
+from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.rule_forms import blank_form, form_of, line_of, read_draft, typed_form
-from reedbed.web.shell import app_page
-from reedbed.web.speech import ngettext, translate
-from reedbed.web.steps import stepped
-from reedbed.web.views.frame import Toast
-from reedbed.web.views.managing import DryRun, DryRunHit, RuleForm, RulesPage
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.feeds import ConditionLine, DryRun, DryRunHit, RuleForm, RuleLine, RulesPage
+from reedbed.web.views.layout import Choice, Toast
+
+EMPTY_LINES = 2
+NOTIFY = "notify:"
+
+
+def blank_form() -> RuleForm:
+    return RuleForm(
+        joins=_joins(Join.ALL), conditions=tuple(_lines([])), actions=_actions(frozenset({"star"}))
+    )
+
+
+def form_of(rule: Rule) -> RuleForm:
+    return RuleForm(
+        id=rule.id,
+        name=rule.name,
+        joins=_joins(rule.join),
+        conditions=tuple(_lines([(one.field, operator_word(one), one.value) for one in rule.conditions])),
+        actions=_actions(frozenset(_word(action) for action in rule.actions)),
+        tag=next((one.value for one in rule.actions if one.kind is ActionKind.TAG), ""),
+        webhook=next((one.url for one in rule.actions if one.url), ""),
+    )
+
+
+def typed_form(form: FormData, rule_id: int | None, error: Invalid | Conflict | None) -> RuleForm:
+    """What was filled in, with what is wrong about it."""
+    return RuleForm(
+        id=rule_id,
+        name=_text(form, "name"),
+        joins=_joins(_text(form, "match")),
+        conditions=tuple(_lines(_filled(form))),
+        actions=_actions(frozenset(str(one) for one in form.getlist("action"))),
+        tag=_text(form, "tag"),
+        webhook=_text(form, "webhook"),
+        errors={} if error is None else {_place(error.field): error.message},
+    )
+
+
+def read_draft(form: FormData, *, named: str = "") -> RuleDraft:
+    """`named` stands in where a name is not needed yet."""
+    return RuleDraft(
+        name=_text(form, "name") or named,
+        join=_text(form, "match") or Join.ALL,
+        conditions=[_condition(*line) for line in _filled(form)],
+        actions=[_action(str(word), form) for word in form.getlist("action")],
+    )
+
+
+def line_of(row: RuleRow) -> RuleLine:
+    rule = row.rule
+    joined = translate(" and ") if rule.join is Join.ALL else translate(" or ")
+    return RuleLine(
+        id=rule.id,
+        name=rule.name,
+        when=joined.join(_said(one) for one in rule.conditions),
+        does=", ".join(_done(one) for one in rule.actions),
+        enabled=rule.enabled,
+        hits=ngettext("Met %(num)s time.", "Met %(num)s times.", row.matched),
+    )
+
+
+def _condition(field: str, operator: str, value: str) -> Condition:
+    if field in (Field.FEED, Field.FOLDER) and operator in ("is", "is_not") and not value.isdigit():
+        raise Invalid(translate("For a feed or a folder, choose “contains”."), field="conditions")
+    try:
+        return read_condition(field, operator, value)
+    except Invalid as error:
+        raise Invalid(error.message, field="conditions") from error
+
+
+def _action(word: str, form: FormData) -> Action:
+    kind, _, channel = word.partition(":")
+    value = _text(form, "tag") if kind == ActionKind.TAG else channel
+    try:
+        return read_action(kind, value, _text(form, "webhook"))
+    except Invalid as error:
+        field = {"url": "webhook", "value": "tag" if kind == ActionKind.TAG else "actions"}
+        raise Invalid(error.message, field=field.get(error.field or "", "actions")) from error
+
+
+def _filled(form: FormData) -> list[tuple[str, str, str]]:
+    fields, operators, values = (form.getlist(name) for name in ("field", "operator", "value"))
+    lines = zip(fields, operators, values, strict=False)
+    return [(str(field), str(how), str(value)) for field, how, value in lines if str(value).strip()]
+
+
+def _lines(filled: list[tuple[str, str, str]]) -> Iterator[ConditionLine]:
+    for field, operator, value in [*filled, *[("title", "contains", "")] * EMPTY_LINES]:
+        yield ConditionLine(
+            fields=tuple(replace(one, chosen=one.value == field) for one in _fields()),
+            operators=tuple(replace(one, chosen=one.value == operator) for one in _operators()),
+            value=value,
+        )
+
+
+def _fields() -> tuple[Choice, ...]:
+    return (
+        Choice(Field.TITLE, translate("Title")),
+        Choice(Field.CONTENT, translate("Text")),
+        Choice(Field.AUTHOR, translate("Author")),
+        Choice(Field.FEED, translate("Name of the feed")),
+        Choice(Field.FOLDER, translate("Name of the folder")),
+        Choice(Field.URL, translate("Address")),
+        Choice(Field.LANGUAGE, translate("Language")),
+    )
+
+
+def _operators() -> tuple[Choice, ...]:
+    return (
+        Choice("contains", translate("contains")),
+        Choice("not_contains", translate("does not contain")),
+        Choice("is", translate("is")),
+        Choice("is_not", translate("is not")),
+        Choice("regex", translate("fits the pattern")),
+        Choice("not_regex", translate("does not fit the pattern")),
+    )
+
+
+def _joins(chosen: str) -> tuple[Choice, ...]:
+    return (
+        Choice(Join.ALL, translate("in all of these lines"), chosen != Join.ANY),
+        Choice(Join.ANY, translate("in any of these lines"), chosen == Join.ANY),
+    )
+
+
+def _actions(chosen: frozenset[str]) -> tuple[Choice, ...]:
+    return tuple(Choice(word, name, word in chosen) for word, name in _action_names().items())
+
+
+def _action_names() -> dict[str, str]:
+    return {
+        ActionKind.MARK_READ: translate("Mark it read"),
+        ActionKind.STAR: translate("Star it"),
+        ActionKind.LATER: translate("Put it in Later"),
+        ActionKind.TAG: translate("Put the tag on it"),
+        ActionKind.MUTE: translate("Mute it: out of sight, no further rules"),
+        f"{NOTIFY}{Channel.PAGE}": translate("Tell me on the page"),
+        f"{NOTIFY}{Channel.PUSH}": translate("Tell my devices"),
+        f"{NOTIFY}{Channel.MAIL}": translate("Tell me by mail"),
+        f"{NOTIFY}{Channel.WEBHOOK}": translate("Call the address"),
+    }
+
+
+def _word(action: Action) -> str:
+    return f"{NOTIFY}{action.value}" if action.kind is ActionKind.NOTIFY else action.kind
+
+
+def _said(one: Condition) -> str:
+    names = {choice.value: choice.name for choice in (*_fields(), *_operators())}
+    return translate(
+        "%(field)s %(operator)s “%(value)s”",
+        field=names[one.field],
+        operator=names[operator_word(one)],
+        value=one.value,
+    )
+
+
+def _done(action: Action) -> str:
+    if action.kind is ActionKind.TAG:
+        return translate("tag “%(tag)s”", tag=action.value)
+    return _action_names().get(_word(action), _word(action))
+
+
+def _place(field: str | None) -> str:
+    return field if field in ("name", "conditions", "actions", "tag", "webhook") else "conditions"
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name, "")
+    return value.strip() if isinstance(value, str) else ""
+
 
 router = APIRouter(include_in_schema=False)
 

@@ -7,14 +7,70 @@ from zoneinfo import available_timezones
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.services.preferences import preferences_of, set_preferences
-from reedbed.web.form_values import Text, Ticked
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.services.runtime import Runtime
+from reedbed.services.users import preferences_of, set_preferences
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import languages, translate
 from reedbed.web.pages import look_of, see_other, set_look
-from reedbed.web.settings_pages import settings_page
-from reedbed.web.speech import languages, translate
-from reedbed.web.views.frame import Choice, Look, Toast
-from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.layout import Choice, Look, Toast
+from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings, SettingsPage
+
+
+async def settings_page(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    name: str,
+    section: Any,
+    *,
+    status: int = 200,
+    toast: Toast | None = None,
+) -> Response:
+    titles = _titles()
+    sections = tuple(
+        Choice(value, title, value == name, f"/settings/{value}") for value, title in titles.items()
+    )
+    shown = SettingsPage(titles[name], sections, section, _elsewhere(caller))
+    return await app_page(
+        request, runtime, caller, f"settings/{name}.html", shown, status=status, toast=toast
+    )
+
+
+def _titles() -> dict[str, str]:
+    return {
+        "look": translate("Look"),
+        "reading": translate("Reading"),
+        "framing": translate("Framing"),
+        "account": translate("Account"),
+        "devices": translate("Devices and apps"),
+        "notifications": translate("Notifications"),
+        "newsletters": translate("Newsletters"),
+        "tokens": translate("API tokens"),
+        "published": translate("Published feeds"),
+        "webhooks": translate("Webhooks"),
+        "sharing": translate("Sharing"),
+        "data": translate("Your data"),
+        "keyboard": translate("Keyboard"),
+    }
+
+
+def _elsewhere(caller: Caller) -> tuple[Choice, ...]:
+    pages = [
+        ("/feeds", translate("Feeds")),
+        ("/folders", translate("Folders")),
+        ("/rules", translate("Rules")),
+        ("/searches", translate("Searches and tags")),
+        ("/bookmarks", translate("Bookmarks")),
+        ("/highlights", translate("Highlights")),
+        ("/history", translate("Recently read")),
+    ]
+    if caller.user.operates:
+        pages.append(("/admin", translate("Operator")))
+    return tuple(Choice(url, name, url=url) for url, name in pages)
+
 
 router = APIRouter(include_in_schema=False)
 

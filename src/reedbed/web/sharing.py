@@ -4,25 +4,25 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.accounts import Caller
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.sharing import FIELDS, NAMES, Kind, ShareTarget
 from reedbed.domain.times import Instant
-from reedbed.http.caller import CallerOf, RuntimeOf
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
 from reedbed.http.errors import status_of
-from reedbed.http.ids import IdPath, path_id
+from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import get_entry
 from reedbed.services.runtime import Runtime
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
-from reedbed.store import share_targets
-from reedbed.web.form_values import Text
-from reedbed.web.moments import ago
+from reedbed.store import sharing
+from reedbed.web.formats import ago
+from reedbed.web.forms import Text
+from reedbed.web.i18n import translate
 from reedbed.web.pages import see_other
-from reedbed.web.settings_pages import settings_page
-from reedbed.web.shell import app_page
-from reedbed.web.speech import translate
-from reedbed.web.views.frame import Choice, Toast
-from reedbed.web.views.outgoing import SecretField, SharePage, ShareSettings, ShareTargetLine
+from reedbed.web.settings import settings_page
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.settings import SecretField, SharePage, ShareSettings, ShareTargetLine
 
 router = APIRouter(include_in_schema=False)
 
@@ -57,7 +57,7 @@ async def remove(request: Request, runtime: RuntimeOf, caller: CallerOf, target_
 async def ways(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
     entry = await get_entry(runtime, caller.user_id, entry_id)
     async with runtime.db.read() as tx:
-        targets = await share_targets.names(tx, caller.user_id)
+        targets = await sharing.names(tx, caller.user_id)
     title = entry.row.title or translate("Without a title")
     address = entry.row.url or entry.external_url or ""
     shown = SharePage(

@@ -1,22 +1,39 @@
-"""The sidebar: smart views, folders with their feeds, searches and tags, each with its count."""
+"""A page of the application: the sidebar, and beside it whatever the view shows."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
-from reedbed.domain.shelf import ShelfFeed, TroubleKind, trouble_of
+from reedbed.domain.records import record
+from reedbed.domain.subscriptions import ShelfFeed, TroubleKind, trouble_of
 from reedbed.domain.times import Instant
-from reedbed.store import cleanups, folders, searches, shelf
-from reedbed.store.counts import totals
-from reedbed.store.database import Tx
-from reedbed.web.moments import ago
-from reedbed.web.sentences import retell, sentence
-from reedbed.web.speech import marked, ngettext, spoken, translate
-from reedbed.web.views.frame import Count, Look, feed_mark
-from reedbed.web.views.sidebar import Sidebar, SidebarFeed, SidebarFolder, SidebarLink
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.services.runtime import Runtime
+from reedbed.store import folders, retention, subscriptions
+from reedbed.store.engine.database import Tx
+from reedbed.store.read_state.counts import totals
+from reedbed.store.search import saved as searches
+from reedbed.web.formats import ago
+from reedbed.web.i18n import marked, ngettext, retell, sentence, spoken, translate
+from reedbed.web.pages import look_of, page
+from reedbed.web.views.layout import (
+    Count,
+    Look,
+    Pages,
+    Sidebar,
+    SidebarFeed,
+    SidebarFolder,
+    SidebarLink,
+    Toast,
+    feed_mark,
+)
 
 MOST_SHOWN = 300
 """Feeds beyond these are reached through their folder or the page of all feeds; the busiest come first."""
@@ -34,10 +51,10 @@ _ADVICE: dict[TroubleKind, str] = {
 async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
     """`here` is the address of the view being shown: its link is the current one."""
     rows = await folders.of_user(tx, user_id)
-    followed, checked = await shelf.busiest(tx, user_id, MOST_SHOWN)
+    followed, checked = await subscriptions.busiest_feeds(tx, user_id, MOST_SHOWN)
     counted = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
     kept = await searches.of_user(tx, user_id)
-    notice = await cleanups.notice(tx, user_id)
+    notice = await retention.get_notice(tx, user_id)
     inside = _by_folder(followed)
     return Sidebar(
         smart=_smart(counted, here),
@@ -126,3 +143,79 @@ def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
 
 def icon_address(icon_id: int | None) -> str:
     return f"/icons/{icon_id}" if icon_id else ""
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/sidebar")
+async def show_sidebar(request: Request, runtime: RuntimeOf, caller: CallerOf, here: str = "") -> Response:
+    """`here` is the address of the view the page shows."""
+    async with runtime.db.read() as tx:
+        sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
+    return await page(request, "parts/sidebar.html", None, sidebar=sidebar)
+
+
+BELONGS_TO = {"/digests": "/summaries"}
+"""Pages that stand under another name than the list that leads to them."""
+
+
+async def app_page(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    template: str,
+    view: Any,
+    *,
+    status: int = 200,
+    toast: Toast | None = None,
+) -> Response:
+    async with runtime.db.read() as tx:
+        first = f"/{request.url.path.split('/')[1]}"
+        here = BELONGS_TO.get(first, first)
+        sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
+    return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+Row = TypeVar("Row", bound=HasId)
+
+
+@record
+class KeysetPage:
+    """A page of a list that goes on by id: `?before=` where it begins, `seen=` how many came before."""
+
+    before: int | None
+    seen: int
+    size: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, str], size: int) -> "KeysetPage":
+        before, seen = params.get("before", ""), params.get("seen", "")
+        if not _is_number(before) or not _is_number(seen):
+            return cls(None, 0, size)
+        return cls(int(before), int(seen), size)
+
+    def cut(self, found: Sequence[Row]) -> tuple[Sequence[Row], int | None]:
+        """Of one row more than the page holds: those on it, and the last one's id when more follow."""
+        rows = found[: self.size]
+        return rows, rows[-1].id if len(found) > self.size else None
+
+    def pages(self, address: str, shown: int, total: int, last_id: int | None) -> Pages:
+        """`shown` rows are on this page; `last_id` is set when more follow."""
+        end = self.seen + shown
+        return Pages(
+            first=Count(self.seen + 1 if shown else 0),
+            last=Count(end),
+            total=Count(max(total, end)),
+            previous_url=address if self.before is not None else "",
+            next_url=f"{address}?before={last_id}&seen={end}" if last_id is not None else "",
+        )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 16

@@ -6,22 +6,38 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from reedbed.domain.errors import ReedbedError, Refused, Unavailable
-from reedbed.domain.texts import storable
-from reedbed.http.caller import MaybeCaller, RuntimeOf, SessionOf, maybe_caller
-from reedbed.http.client_ip import client_ip
-from reedbed.http.cookies import DEVICE_COOKIE, SIGN_IN_COOKIE, set_session_cookie, set_sign_in_cookie
-from reedbed.http.csrf import check_form_token
+from reedbed.domain.text import storable
+from reedbed.http.auth import (
+    DEVICE_COOKIE,
+    SIGN_IN_COOKIE,
+    MaybeCaller,
+    RuntimeOf,
+    SessionOf,
+    check_form_token,
+    client_ip,
+    maybe_caller,
+    set_session_cookie,
+    set_sign_in_cookie,
+)
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import Begun, Device, SignedIn, Waiting, begin, finish
-from reedbed.services.sign_in_end import Question, prove_and_link, question, register_by
-from reedbed.web.account_doors import privacy_note
-from reedbed.web.doors import login_page
-from reedbed.web.form_values import Text, Ticked
+from reedbed.services.sign_in import (
+    Begun,
+    Device,
+    Question,
+    SignedIn,
+    Waiting,
+    begin,
+    finish,
+    prove_and_link,
+    question,
+    register_by,
+)
+from reedbed.web.auth import FinishPage, login_page, privacy_note
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import translate
 from reedbed.web.pages import own_address, page, see_other
-from reedbed.web.speech import translate
-from reedbed.web.views.doors import FinishPage
-from reedbed.web.views.frame import Toast
+from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
 

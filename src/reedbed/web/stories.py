@@ -1,22 +1,106 @@
-"""Stories on the page: the list, and one of them side by side."""
+"""Stories where entries are read: other outlets above an article, one row for a story in the unread list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from datetime import tzinfo
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.entries import Marked, Selection
-from reedbed.domain.paging import Cursor, decode_cursor, encode_cursor
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
-from reedbed.services.marking import mark
+from reedbed.domain.entries import EntryPage, EntryRow, Marked, Selection
+from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor
+from reedbed.domain.records import record
+from reedbed.domain.stories import Outlet, Source, Story, StoryLine
+from reedbed.domain.times import Instant
+from reedbed.domain.users import User
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath
+from reedbed.services.read_state import mark
 from reedbed.services.stories import get_story, mark_all_stories, mark_story, split_entry
+from reedbed.services.users import preferences_of
 from reedbed.store import stories
-from reedbed.web.moments import zone_of
+from reedbed.store.engine.database import Tx
+from reedbed.store.stories import Beside
+from reedbed.web.formats import dated_moment, full_moment, short_moment, zone_of
+from reedbed.web.framing import framing_view
+from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import look_of, page, see_other
-from reedbed.web.shell import app_page
-from reedbed.web.sidebar import build_sidebar
-from reedbed.web.speech import ngettext, translate
-from reedbed.web.story_views import story_page, story_row
-from reedbed.web.views.frame import Toast
-from reedbed.web.views.stories import StoriesPage
+from reedbed.web.sidebar import app_page, build_sidebar, icon_address
+from reedbed.web.views.entries import Alike, Article, OutletView, Row, StoriesPage, StoryPage, StoryRow
+from reedbed.web.views.layout import Count, FeedMark, Toast, feed_mark
+
+MOST_MARKS = 5
+
+
+def story_row(line: StoryLine, now: Instant, zone: tzinfo) -> StoryRow:
+    headline = line.headline
+    firsts = tuple({one.feed_id: one for one in reversed(line.sources)}.values())[::-1]
+    return StoryRow(
+        url=f"/stories/{line.id}",
+        title=headline.title or translate("Without a title"),
+        language=headline.language,
+        when=short_moment(line.newest_at, now, zone),
+        facts=_facts(line),
+        marks=tuple(_mark(one) for one in firsts[:MOST_MARKS]),
+        names=", ".join(one.feed for one in firsts[:MOST_MARKS]),
+        unread=line.unread > 0,
+    )
+
+
+def story_page(story: Story, now: Instant, zone: tzinfo) -> StoryPage:
+    headline = story.headline
+    return StoryPage(
+        id=story.id,
+        title=headline.title or translate("Without a title"),
+        language=headline.language or "",
+        facts=_span(story, now, zone),
+        outlets=tuple(_outlet(one, now, zone) for one in story.outlets),
+        apart=tuple(_outlet(one, now, zone) for one in story.apart),
+        unread=Count(story.unread),
+        compared=any(one.analysis for one in story.outlets),
+        told_apart=any(one.only_here for one in story.outlets),
+    )
+
+
+def _facts(line: StoryLine) -> str:
+    sources = ngettext("%(num)s source", "%(num)s sources", line.feeds)
+    if not line.unread:
+        return sources
+    return f"{sources}, {translate('%(number)s unread', number=Count(line.unread))}"
+
+
+def _span(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
+    if not story.outlets:
+        return ()
+    first, last = (story.outlets[place].row.sort_at for place in (0, -1))
+    begin, end = dated_moment(first, now, zone).words, dated_moment(last, now, zone).words
+    return (
+        ngettext("%(num)s outlet you follow", "%(num)s outlets you follow", story.feeds),
+        translate("%(first)s to %(last)s", first=begin, last=end) if begin != end else begin,
+    )
+
+
+def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
+    row, found = outlet.row, outlet.analysis
+    return OutletView(
+        entry_id=row.id,
+        url=f"/entry/{row.id}",
+        feed=outlet.feed,
+        mark=feed_mark(outlet.feed, row.feed_id, icon_address(outlet.icon_id)),
+        title=row.title or translate("Without a title"),
+        language=row.language or "",
+        when=full_moment(row.sort_at, now, zone),
+        first_seen=full_moment(row.fetched_at, now, zone),
+        unread=not row.states.read,
+        only_here=outlet.only_here,
+        neutral=found.title if found else "",
+        neutral_reason=found.title_reason if found else "",
+        framing=framing_view(found, "") if found else None,
+    )
+
+
+def _mark(source: Source) -> FeedMark:
+    return feed_mark(source.feed, source.feed_id, icon_address(source.icon_id))
+
 
 router = APIRouter(include_in_schema=False)
 
@@ -102,3 +186,52 @@ def _said(marked: Marked) -> Toast:
     return Toast(
         ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count), marked.undo
     )
+
+
+MAX_STORY_MARKS = 4
+
+
+async def with_story(tx: Tx, user_id: int, article: Article, entry_id: int) -> Article:
+    found = (await stories.beside(tx, user_id, [entry_id])).get(entry_id)
+    if found is None:
+        return article
+    told = (await stories.sources(tx, user_id, [found.story_id])).get(found.story_id, [])
+    others = {one.feed_id: one for one in told if one.entry_id != entry_id}
+    marks = (feed_mark(one.feed, one.feed_id, icon_address(one.icon_id)) for one in others.values())
+    words = ngettext(
+        "%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", found.feeds
+    )
+    return replace(article, alike=Alike(words, f"/stories/{found.story_id}", tuple(marks)[:MAX_STORY_MARKS]))
+
+
+@record
+class ListStories:
+    """Which rows of a part of the list are of one story."""
+
+    found: Mapping[int, Beside] = field(default_factory=dict[int, Beside])
+
+    def fold(self, page: EntryPage, open_id: int | None) -> EntryPage:
+        """Of each story the first row; the one that is open stays as well."""
+        heads: dict[int, int] = {}
+        for row in page.rows:
+            if row.id in self.found:
+                heads.setdefault(self.found[row.id].story_id, row.id)
+        kept = (row for row in page.rows if row.id == open_id or self._is_shown(row, heads))
+        return replace(page, rows=tuple(kept))
+
+    def dress(self, shown: Row) -> Row:
+        found = self.found.get(shown.id)
+        if found is None:
+            return shown
+        return replace(shown, outlets=found.feeds, story_url=f"/stories/{found.story_id}")
+
+    def _is_shown(self, row: EntryRow, heads: Mapping[int, int]) -> bool:
+        found = self.found.get(row.id)
+        return found is None or heads[found.story_id] == row.id
+
+
+async def list_stories(tx: Tx, user: User, view: str, rows: Sequence[EntryRow]) -> ListStories:
+    """Only the unread list is folded, and only for those who want it."""
+    if view != "unread" or not rows or not preferences_of(user).group_stories:
+        return ListStories()
+    return ListStories(await stories.beside(tx, user.id, [row.id for row in rows]))

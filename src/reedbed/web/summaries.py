@@ -2,16 +2,16 @@
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.accounts import Caller
-from reedbed.http.caller import CallerOf, RuntimeOf
-from reedbed.http.ids import IdPath
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
-from reedbed.web.form_values import Text
-from reedbed.web.moments import zone_of
+from reedbed.web.entries.article import summary_view, waiting_told
+from reedbed.web.formats import zone_of
+from reedbed.web.forms import Text
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.summary_block import summary_view, waiting_told
-from reedbed.web.views.reading import SummaryAnswer
+from reedbed.web.views.entries import SummaryAnswer
 
 router = APIRouter(include_in_schema=False)
 

@@ -1,15 +1,18 @@
-"""The job loop: a few jobs side by side, looked for often and at once when a hint says so."""
+"""The loop that writes what waits for a model: a few calls side by side, woken when somebody asks."""
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.times import SECOND
 from reedbed.services import jobs
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_task
+from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from reedbed.worker.waking import nap, waking
+from reedbed.worker.sleep import nap, waking
 
 log = structlog.get_logger()
 
@@ -56,3 +59,62 @@ async def _run(runtime: Runtime, job: Job) -> None:
         log.warning("a job waits for the database", job=job.id, error=error.message)
     except Exception:
         log.exception("a job could not be noted", job=job.id, kind=job.kind)
+
+
+MAX_CONCURRENT_MODEL_CALLS = 4
+LONGEST_NAP = 5.0
+SHORTEST_NAP = 0.05
+AFTER_TROUBLE = 2.0
+
+
+async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+    """Until told to stop; then finish the calls in flight within `grace` seconds and give the others back."""
+    running: dict[asyncio.Task[None], Task] = {}
+    try:
+        async with waking(runtime, stop, "wake", "resync", work="ai") as wake:
+            while not stop.is_set():
+                wake.clear()
+                is_full = len(running) >= MAX_CONCURRENT_MODEL_CALLS
+                await nap(wake, LONGEST_NAP if is_full else await _look(runtime, running, wake))
+    finally:
+        await _finish(runtime, running, grace)
+
+
+async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event) -> float:
+    """Begin the next one; how long to sleep after it."""
+    try:
+        found = await next_task(runtime)
+    except Unavailable as error:
+        log.warning("the queue waits for the database", error=error.message)
+        return AFTER_TROUBLE
+    match found:
+        case Nap():
+            return min(max((found.until - runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
+        case Gone():
+            return 0.0
+        case Task():
+            task = asyncio.create_task(_write(runtime, found))
+            running[task] = found
+            task.add_done_callback(lambda done: (running.pop(done, None), wake.set()))
+            return 0.0
+
+
+async def _write(runtime: Runtime, task: Task) -> None:
+    try:
+        await write_task(runtime, task)
+    except Unavailable as error:
+        log.warning("what was written could not be noted", key=task.row.key, error=error.message)
+    except Exception:
+        log.exception("what was written could not be noted", key=task.row.key)
+
+
+async def _finish(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:
+    if running:
+        await asyncio.wait(list(running), timeout=grace)
+    left = dict(running)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    for given in left.values():
+        with suppress(Unavailable):
+            await give_back(runtime, given)

@@ -4,8 +4,10 @@ import asyncio
 import sys
 
 from reedbed.services.runtime import Runtime
-from reedbed.worker.ai import write_what_is_queued
-from reedbed.worker.chores import (
+from reedbed.worker.jobs import run_jobs, write_what_is_queued
+from reedbed.worker.newsletters import take_mail
+from reedbed.worker.refresh import fetch_due_feeds
+from reedbed.worker.scheduler import (
     ask_digests,
     ask_summaries,
     find_icons,
@@ -14,9 +16,6 @@ from reedbed.worker.chores import (
     sweep,
     tidy_up,
 )
-from reedbed.worker.fetch import fetch_due_feeds
-from reedbed.worker.jobs import run_jobs
-from reedbed.worker.mail import take_mail
 from reedbed.worker.websub import ask_hubs, read_hub_news
 
 SWITCH_SECONDS = 0.0005

@@ -5,12 +5,11 @@ import asyncio
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.services.leases import while_alone
-from reedbed.services.outcome_writer import OutcomeWriter
+from reedbed.services.jobs import while_alone
+from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.services.websub import tend_hubs
-from reedbed.services.websub_pushes import read_pushes
-from reedbed.worker.waking import nap, waking
+from reedbed.services.websub import read_pushes, tend_hubs
+from reedbed.worker.sleep import nap, waking
 
 log = structlog.get_logger()
 

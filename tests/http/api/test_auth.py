@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.limits import Allowance, Limits
-from reedbed.events.limiter import MemoryLimiter
+from reedbed.domain.users import Allowance, Limits
+from reedbed.events.limits import MemoryLimiter
 from reedbed.roles.app import Application, create_app
-from reedbed.services.members import add_member
+from reedbed.services.auth import app_password_login, fever_login
 from reedbed.services.runtime import Runtime
-from reedbed.services.secrets import fever_key
-from reedbed.services.tokens import app_password_login, fever_login
+from reedbed.services.security import fever_key
+from reedbed.services.users import add_member
 from tests.clients import Client, SignIn, new_client
 
 GOOD = "seven herons in the reeds"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reedbed.domain.times import HOUR
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.store.library import Library

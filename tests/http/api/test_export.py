@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from reedbed.http.archives import ArchiveFile, zipped
-from reedbed.ingest.opml import read_opml
+from reedbed.http.responses import ArchiveFile, zipped
+from reedbed.ingest.transfer import read_opml
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

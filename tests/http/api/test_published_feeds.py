@@ -10,7 +10,7 @@ from reedbed.domain.feeds import ParsedFeed
 from reedbed.domain.times import to_datetime
 from reedbed.ingest.parse import parse_feed
 from reedbed.services import published_feeds
-from reedbed.services.story_grouping import StoryGrouper
+from reedbed.services.stories import StoryGrouper
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -237,7 +237,7 @@ async def test_an_address_is_shown_once_renewed_and_taken_back(
 async def test_an_address_asked_too_often_must_wait(
     signed_in: SignIn, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reedbed.domain.limits import Allowance
+    from reedbed.domain.users import Allowance
 
     monkeypatch.setattr(published_feeds, "PER_ADDRESS", Allowance(2, 0.01))
     url = (await publish(await signed_in()))["atom_url"]

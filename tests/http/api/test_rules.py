@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.services import rules
+from reedbed.services.rules import manage as rules
 from tests.clients import SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.limits import Allowance
-from reedbed.store.database import counting
+from reedbed.domain.users import Allowance
+from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.store.library import Library

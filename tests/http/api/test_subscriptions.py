@@ -3,7 +3,7 @@
 import pytest
 
 from reedbed.domain.times import DAY
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.clients import SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

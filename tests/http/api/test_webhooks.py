@@ -3,7 +3,7 @@
 import orjson
 
 from reedbed.services import jobs
-from reedbed.services.job_kinds import HANDLERS
+from reedbed.services.job_registry import HANDLERS
 from tests.clients import SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from reedbed.domain.accounts import Caller
-from reedbed.services.tokens import create_app_password
+from reedbed.domain.users import Caller
+from reedbed.services.auth import create_app_password
 from reedbed.store import users
 from tests.clients import Client
 from tests.crawling import Crawl
@@ -106,7 +106,7 @@ class App:
 
 async def new_shelf(stranger: Client, page: Client, crawl: Crawl, site: FeedSite) -> Shelf:
     async with crawl.runtime.db.read() as tx:
-        user = await users.by_id(tx, page.user_id)
+        user = await users.get(tx, page.user_id)
     assert user is not None
     made = await create_app_password(crawl.runtime, Caller(user), "A phone")
     shelf = Shelf(stranger, page, crawl, site, made.secret, made.token.id)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reedbed.services.reader_logins import EDIT_TOKEN_LIFE
+from reedbed.services.reader_apps import EDIT_TOKEN_LIFE
 from tests.http.compat.shelf import API, EMAIL, READ, Shelf
 
 PLACES = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.http.compat.shelf import LONG, READ, READING_LIST, STARRED, Shelf
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search_upkeep import mend_search
-from reedbed.services.story_grouping import StoryGrouper
+from reedbed.services.search import mend_search
+from reedbed.services.stories import StoryGrouper
 from reedbed.store import users
 from tests.http.compat.shelf import API, Shelf
 from tests.postbox import work_off
@@ -102,7 +102,7 @@ async def test_apps_are_not_sent_it(shelf: Shelf, muted: int) -> None:
 async def test_digests_and_answers_leave_it_out(shelf: Shelf, muted: int) -> None:
     runtime = shelf.crawl.runtime
     async with runtime.db.read() as tx:
-        user = await users.by_id(tx, shelf.page.user_id)
+        user = await users.get(tx, shelf.page.user_id)
     assert user is not None
     digest = await ask_digest(runtime, user)
     question = await ask_question(runtime, user, "Is the swing bridge closed to cars?")

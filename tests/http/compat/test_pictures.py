@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from reedbed.roles.app import Application
-from reedbed.services.newsletters import Delivery, Received, receive
+from reedbed.services.newsletters.receive import Delivery, Received, receive
 from reedbed.services.runtime import ImagePolicy
 from tests.clients import Client, new_client
 from tests.http.compat.shelf import Shelf

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.mail_policy import MailDoor, MailPolicy
+from reedbed.domain.newsletters import MailDoor, MailPolicy
 from reedbed.ingest.mail import imap
 from reedbed.roles.app import create_app
-from reedbed.services.mail_desk import open_door
-from reedbed.services.newsletter_addresses import add_address, written
+from reedbed.services.newsletters.channels import open_door
+from reedbed.services.newsletters.senders import add_address, written
 from tests.amazon import TOPIC, Amazon
 from tests.clients import new_client
 from tests.conftest import enter

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.newsletters import Mail
-from reedbed.domain.senders import feed_url, sender_key
-from reedbed.ingest.mail.mime import read_mime
-from reedbed.services.mailboxes import EVERY, MailboxWish, add_mailbox, check_due_mailboxes
-from reedbed.services.newsletter_words import letter_of
+from reedbed.domain.newsletters import Mail, feed_url, sender_key
+from reedbed.ingest.mail.message import read_mime
+from reedbed.services.newsletters.channels import EVERY, MailboxWish, add_mailbox, check_due_mailboxes
+from reedbed.services.newsletters.receive import letter_of
 from tests.http.inbound.world import CHANNELS, SAMPLES, Channel, World, by_ses, by_smtp, stored
 from tests.mailserver import PASSWORD
 from tests.sample_mail import Sample

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reedbed.domain.mail_policy import MailDoor
-from reedbed.services.mail_desk import open_door
-from reedbed.services.mailboxes import MailboxWish, add_mailbox, check_due_mailboxes
+from reedbed.domain.newsletters import MailDoor
+from reedbed.services.newsletters.channels import MailboxWish, add_mailbox, check_due_mailboxes, open_door
 from reedbed.services.runtime import Runtime
 from tests.amazon import Amazon, ses_message
 from tests.clients import Client

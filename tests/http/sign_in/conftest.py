@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.identities import Provider
-from reedbed.domain.limits import Allowance, Limits
-from reedbed.ingest.exchange import Exchanger
+from reedbed.domain.sign_in import Provider
+from reedbed.domain.users import Allowance, Limits
+from reedbed.ingest.http.requests import Exchanger
 from reedbed.ingest.oidc import OidcClient
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AccountPolicy, SignInPolicy

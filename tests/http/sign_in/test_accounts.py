@@ -3,7 +3,7 @@
 import pytest
 
 from reedbed.domain.times import HOUR
-from reedbed.services.mail_links import make_link
+from reedbed.services.email import make_link
 from tests.clients import BASE_URL
 from tests.crawling import Crawl
 from tests.http.sign_in.walk import (

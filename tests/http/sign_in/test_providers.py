@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 import jwt
 import pytest
 
-from reedbed.domain.limits import Allowance, Limits
 from reedbed.domain.times import HOUR, MINUTE
+from reedbed.domain.users import Allowance, Limits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import SignInPolicy
 from tests.clients import BASE_URL, new_client

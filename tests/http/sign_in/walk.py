@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
-from reedbed.domain.accounts import User
-from reedbed.services.secrets import hash_password
+from reedbed.domain.users import User
+from reedbed.services.security import hash_password
 from reedbed.store import users
 from tests.clients import Client
 from tests.crawling import Crawl

@@ -2,8 +2,8 @@
 
 from fastapi.routing import APIRoute
 
-from reedbed.web.parts import PARTS
+from reedbed.web.routes import ROUTERS
 
 
 def page_routes() -> list[APIRoute]:
-    return [route for part in PARTS for route in part.router.routes if isinstance(route, APIRoute)]
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.letters import Letter, Sent
+from reedbed.domain.email import Letter, Sent
 from reedbed.domain.times import DAY
 from reedbed.roles.app import Application, create_app
-from reedbed.services.mail_links import make_link
-from reedbed.services.registration import invite
+from reedbed.services.auth import MADE_AHEAD
+from reedbed.services.email import make_link
 from reedbed.services.runtime import Runtime
-from reedbed.services.sessions import MADE_AHEAD
+from reedbed.services.users import invite
 from tests.clients import Client, SignIn, new_client
 from tests.crawling import Crawl
 from tests.http.web.forms import texts, tokens

@@ -6,7 +6,7 @@ import pytest
 
 from reedbed.domain.times import DAY
 from reedbed.services.runtime import Runtime
-from reedbed.store.database import counting
+from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

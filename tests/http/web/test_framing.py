@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.http.cookies import SESSION_COOKIE
+from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import create_app
 from tests.clients import Client, new_client, session_of
 from tests.crawling import Crawl

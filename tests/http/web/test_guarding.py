@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reedbed.http.handlers import PROGRAM_PATHS
+from reedbed.http.errors import PROGRAM_PATHS
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -5,7 +5,9 @@ from html import unescape
 import pytest
 
 from reedbed.store import search
-from reedbed.store.search import fts5, tsvector, ways
+from reedbed.store.search import planner as ways
+from reedbed.store.search import postgresql as tsvector
+from reedbed.store.search import sqlite as fts5
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reedbed.domain.hints import Hint
+from reedbed.domain.live import Hint
 from reedbed.events.bus import new_hint_id
 from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime

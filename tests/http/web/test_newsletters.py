@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.mail_policy import MailPolicy
-from reedbed.services.newsletters import Delivery, Received, receive
+from reedbed.domain.newsletters import MailPolicy
+from reedbed.services.newsletters.receive import Delivery, Received, receive
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters
 from tests.clients import Client, SignIn
@@ -118,7 +118,7 @@ async def test_leaving_and_coming_back(signed_in: SignIn, runtime: Runtime) -> N
     page = (await reader.get(SETTINGS)).text
     assert "The list offers no way to be told" in page
     async with runtime.db.read() as tx:
-        (sender,) = await newsletters.senders_of(tx, reader.user_id)
+        (sender,) = await newsletters.list_senders(tx, reader.user_id)
     await reader.post(f"{SETTINGS}/senders/{sender.id}/follow")
     assert len((await reader.get("/api/v1/subscriptions")).json()["items"]) == 1
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import reedbed
-from reedbed.domain.backups import BackupPolicy
+from reedbed.domain.instance import BackupPolicy
 from reedbed.roles.app import create_app
-from reedbed.services.cleanups import LEASE
-from reedbed.services.job_kinds import HANDLERS
-from reedbed.services.jobs import enqueue
-from reedbed.services.leases import acquire
-from reedbed.store import processes
-from reedbed.web.operator_sheets import WORK_NAMES
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.jobs import acquire, enqueue
+from reedbed.services.retention import LEASE
+from reedbed.store import jobs
+from reedbed.web.instance import WORK_NAMES
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 
@@ -27,7 +26,7 @@ async def test_the_overview_tells_of_checks_processes_and_work_under_way(
     job_id = await enqueue(runtime, "opml", {})
     await crawl.change("UPDATE jobs SET state = 'running', progress = 0.4 WHERE id = :id", id=job_id)
     async with runtime.db.write() as tx:
-        await processes.beat(tx, "house:1", role="worker", version="1", started_at=runtime.now())
+        await jobs.beat_process(tx, "house:1", role="worker", version="1", started_at=runtime.now())
     page = (await (await by_cookie("o@example.org", role="owner")).get("/admin")).text
     assert "50.0\u00a0% of all fetches found nothing changed." in page
     assert "house:1" in page and "Slowest feeds" in page

@@ -6,8 +6,7 @@ from html import unescape
 import pytest
 
 from reedbed.domain.times import MINUTE
-from reedbed.services.feed_settings import FeedSettings
-from reedbed.services.operator_feeds import change_feed, disable_feed, find_feed
+from reedbed.services.feeds import FeedSettings, change_feed, disable_feed, find_feed
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -5,9 +5,9 @@ from dataclasses import replace
 from urllib.parse import parse_qs, unquote
 
 from reedbed.roles.app import Application
-from reedbed.services.accounts import create_owner, log_in
 from reedbed.services.runtime import Runtime
-from reedbed.web.views.frame import Look
+from reedbed.services.users import create_owner, log_in
+from reedbed.web.views.layout import Look
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from reedbed.services.outcome_writer import OutcomeWriter
-from reedbed.services.websub import tend_hubs
-from reedbed.services.websub_pushes import read_pushes
+from reedbed.services.refresh.write import OutcomeWriter
+from reedbed.services.websub import read_pushes, tend_hubs
 from tests.clients import session_of
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite

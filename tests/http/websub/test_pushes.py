@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from reedbed.domain.limits import Allowance
 from reedbed.domain.times import MINUTE
-from reedbed.services import websub_callbacks
+from reedbed.domain.users import Allowance
+from reedbed.services import websub
 from reedbed.worker.loops import work
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -143,8 +143,8 @@ async def test_pushes_beyond_the_limits_are_refused(
     assert await pushed.rows("SELECT * FROM websub_deliveries") == []
     statuses = [await hub.send(one, f"<rss>{n}</rss>".encode()) for n in range(22)]
     assert statuses == [202] * 20 + [429] * 2
-    monkeypatch.setattr(websub_callbacks, "FROM_HUB", Allowance(1, 0.001))
+    monkeypatch.setattr(websub, "FROM_HUB", Allowance(1, 0.001))
     assert await hub.send(one, b"<rss/>") == 429
-    monkeypatch.setattr(websub_callbacks, "STRANGERS", Allowance(1, 0.001))
+    monkeypatch.setattr(websub, "STRANGERS", Allowance(1, 0.001))
     unknown = Subscriber(one.topic, f"{pushed.runtime.accounts.base_url}/websub/none", "", 1)
     assert [await hub.send(unknown, b"x") for _ in range(2)] == [404, 429]

@@ -4,8 +4,8 @@ from ipaddress import ip_network
 
 import pytest_asyncio
 
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from tests.misbehaving import MisbehavingServer
 
 LOOPBACK_ALLOWED = Guard([ip_network("127.0.0.0/8")])

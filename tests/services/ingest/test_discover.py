@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from reedbed.domain.discovery import Candidate, Discovery
-from reedbed.domain.fetching import Failed
-from reedbed.ingest.discover import discover, looks_like_feed
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.refresh.outcomes import Failed
+from reedbed.domain.subscriptions import Candidate, Discovery
+from reedbed.ingest.discovery import discover, looks_like_feed
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
 from tests.misbehaving import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED

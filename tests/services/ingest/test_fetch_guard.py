@@ -8,10 +8,10 @@ import pytest
 from aiohttp import ClientConnectorError, ClientSession
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest
-from reedbed.ingest.connect import GuardedResolver, guarded_connector
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.connector import GuardedResolver, guarded_connector
+from reedbed.ingest.http.guard import Guard
 from tests.misbehaving import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED

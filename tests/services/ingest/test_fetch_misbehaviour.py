@@ -12,9 +12,9 @@ import tracemalloc
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.headers import MAX_RETRY_AFTER
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.headers import MAX_RETRY_AFTER
 from tests.effort import EFFORT
 from tests.feedsite import FeedSite
 from tests.misbehaving import BEHAVIOURS, FEED, MisbehavingServer

@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest, NotModified, Redirected
-from reedbed.ingest.fetch import Fetcher
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, NotModified, Redirected
+from reedbed.ingest.http.client import Fetcher
 from tests.misbehaving import MisbehavingServer
 
 

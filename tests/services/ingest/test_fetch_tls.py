@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.fetching import Failed, Fetched, FetchRequest
-from reedbed.ingest.fetch import Fetcher
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
+from reedbed.ingest.http.client import Fetcher
 from tests.misbehaving import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED

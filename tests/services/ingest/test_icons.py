@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
-from reedbed.ingest.icons import Icon, draw_icon, find_icon
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
+from reedbed.ingest.images import Icon, draw_icon, find_icon
 
 from .conftest import LOOPBACK_ALLOWED
 from .pages import Pages

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.mail_policy import MailPolicy
+from reedbed.domain.newsletters import MailPolicy
 from tests.crawling import Crawl, crawl_on
 from tests.services.newsletters.letters import DOMAIN
 

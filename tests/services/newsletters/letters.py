@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from reedbed.services.newsletter_addresses import add_address, written
-from reedbed.services.newsletters import Delivery, Received, Refused, receive
+from reedbed.services.newsletters.receive import Delivery, Received, Refused, receive
+from reedbed.services.newsletters.senders import add_address, written
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters, subscriptions
 from tests.newsletters import samples
@@ -25,7 +25,7 @@ async def sent(runtime: Runtime, user_id: int, sample: Sample | bytes) -> Receiv
 
 async def the_sender(runtime: Runtime, user_id: int) -> Any:
     async with runtime.db.read() as tx:
-        (found,) = await newsletters.senders_of(tx, user_id)
+        (found,) = await newsletters.list_senders(tx, user_id)
     return found
 
 

@@ -6,17 +6,25 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.mail_policy import MailPolicy
+from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.retention import removed_key
 from reedbed.domain.rules import Condition, Field, Operator, read_action
-from reedbed.services.mailboxes import MailboxWish, add_mailbox
-from reedbed.services.newsletter_addresses import add_address, revoke_address, written
-from reedbed.services.newsletter_senders import block_address, block_sender, follow_again, unblock_sender
-from reedbed.services.newsletters import Delivery, Received, Refused, receive
-from reedbed.services.opml import export_opml
-from reedbed.services.rules import RuleDraft, create_rule
-from reedbed.services.subscriptions import Change, change_subscription, refresh_all
-from reedbed.store import newsletters, removed
+from reedbed.services.newsletters.channels import MailboxWish, add_mailbox
+from reedbed.services.newsletters.receive import Delivery, Received, Refused, receive
+from reedbed.services.newsletters.senders import (
+    add_address,
+    block_address,
+    block_sender,
+    follow_again,
+    revoke_address,
+    unblock_sender,
+    written,
+)
+from reedbed.services.rules.manage import RuleDraft, create_rule
+from reedbed.services.subscriptions.manage import Change, change_subscription, refresh_all
+from reedbed.services.transfer.opml import export_opml
+from reedbed.store import newsletters
+from reedbed.store.entries import write as removed
 from tests.crawling import Crawl
 from tests.newsletters import PNG
 from tests.services.newsletters.letters import DOMAIN, PLAIN, SAMPLES, address_of, following, sent, the_sender
@@ -125,7 +133,7 @@ async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(
 
     await crawl.change("DELETE FROM entries")
     async with runtime.db.write() as tx:
-        assert await newsletters.sweep_images(tx, runtime.now() + 1) == 1
+        assert await newsletters.delete_old_images(tx, runtime.now() + 1) == 1
 
 
 async def test_a_confirmation_waits_in_front_for_its_reader(crawl: Crawl) -> None:

@@ -10,12 +10,12 @@ import pytest
 from aiohttp import web
 
 from reedbed.domain.newsletters import Mail
-from reedbed.ingest.fetch import Fetcher
-from reedbed.ingest.guard import Guard
-from reedbed.ingest.mail.mime import read_mime
-from reedbed.services.newsletter_senders import NO_WAY_OUT, REFUSED, TOLD, WROTE, follow_again
-from reedbed.services.newsletters import Received
-from reedbed.services.subscriptions import unsubscribe
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.guard import Guard
+from reedbed.ingest.mail.message import read_mime
+from reedbed.services.newsletters.receive import Received
+from reedbed.services.newsletters.senders import NO_WAY_OUT, REFUSED, TOLD, WROTE, follow_again
+from reedbed.services.subscriptions.manage import unsubscribe
 from tests.crawling import Crawl
 from tests.mailserver import make_certificate
 from tests.postbox import open_postbox, work_off

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.mail_policy import MailDoor
-from reedbed.services.mail_desk import open_door
+from reedbed.domain.newsletters import MailDoor
+from reedbed.services.newsletters.channels import open_door
 from tests.crawling import Crawl
 from tests.mailserver import make_certificate
 from tests.servers import free_port

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from reedbed.ai.extractive import LONGEST_LINE, LONGEST_TEXT, extract
-from reedbed.ai.sentences import sentences
+from reedbed.ai.extractive import LONGEST_LINE, LONGEST_TEXT, extract, sentences
 
 NEWS = """By Jo Reed
 Published on Sunday

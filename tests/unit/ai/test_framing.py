@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from reedbed.ai.framing_answers import read_framing
-from reedbed.ai.framing_prompts import framing_prompt
-from reedbed.ai.mock import MockModel
-from reedbed.ai.model import Answer
+from reedbed.ai.model import Answer, MockModel
+from reedbed.ai.prompts import framing_prompt
+from reedbed.ai.responses import read_framing
 from reedbed.domain.framing import CATEGORIES, SCORES, Analysis
 from tests.modelserver import framing
 

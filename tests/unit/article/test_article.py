@@ -3,8 +3,8 @@ import time
 import pytest
 
 from reedbed.domain.errors import Invalid
-from reedbed.ingest import article_selecting
-from reedbed.ingest.article import Article, NotAnArticle, extract_article
+from reedbed.ingest.article import selectors as article_selecting
+from reedbed.ingest.article.extract import Article, NotAnArticle, extract_article
 
 URL = "https://site.example/2026/story.html"
 SENTENCE = "The reeds along the shore had grown so tall that year that nobody could see the water any more. "

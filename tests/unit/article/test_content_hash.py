@@ -1,6 +1,6 @@
 import hashlib
 
-from reedbed.ingest.content_hash import content_hash, normalised_text
+from reedbed.ingest.text import content_hash, normalised_text
 
 LONG = "A sentence that is long enough to count as text of its own. " * 10
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from reedbed.cli.extract import extract_command
+from reedbed.cli.parse import extract_command
 
 TEXT = "The reeds along the shore had grown so tall that nobody could see the water. " * 5
 

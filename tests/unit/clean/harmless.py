@@ -4,7 +4,7 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser
 
-from reedbed.ingest.clean.elements import ELEMENTS
+from reedbed.ingest.sanitize.rules import ELEMENTS
 
 ALLOWED = {element.name for element in ELEMENTS.values()} - {""}
 ALLOWED_ATTRIBUTES = {

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.ingest.clean import clean_html
-from reedbed.ingest.clean.images import route_images
+from reedbed.ingest.sanitize import clean_html
+from reedbed.ingest.sanitize.media import route_images
 
 BASE = "https://site.example/blog/post"
 LAZY = ' loading="lazy" decoding="async">'

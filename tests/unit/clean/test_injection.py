@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reedbed.ingest.clean import clean_html
+from reedbed.ingest.sanitize import clean_html
 
 from .harmless import assert_harmless
 from .vectors import VECTORS

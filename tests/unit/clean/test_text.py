@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.ingest.clean import clean_html
 from reedbed.ingest.language import declared_language, detect_language, entry_language
+from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, preview
 
 

@@ -2,12 +2,19 @@
 
 import pytest
 
-from reedbed.domain.accounts import Scope, check_token_name, read_scopes, scope_words
-from reedbed.domain.devices import device_name
+from reedbed.domain.auth import LIVES, life_in_words, link_url
+from reedbed.domain.email import link_letter
 from reedbed.domain.errors import Invalid
-from reedbed.domain.letters import link_letter
-from reedbed.domain.mail_links import LIVES, life_in_words, link_url
-from reedbed.domain.preferences import Preferences, change_preferences, read_preferences
+from reedbed.domain.users import (
+    Preferences,
+    Scope,
+    change_preferences,
+    check_token_name,
+    device_name,
+    read_preferences,
+    read_scopes,
+    scope_words,
+)
 
 
 def test_whoever_writes_may_read() -> None:

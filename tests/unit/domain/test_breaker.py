@@ -1,15 +1,6 @@
 """The breaker's transitions, its pace and its rests, on plain values."""
 
-from reedbed.domain.breaker import (
-    Breaker,
-    BreakerPolicy,
-    Wait,
-    admit,
-    failed,
-    limited,
-    shown_state,
-    succeeded,
-)
+from reedbed.domain.ai import Breaker, BreakerPolicy, Wait, admit, failed, limited, shown_state, succeeded
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 
 POLICY = BreakerPolicy()

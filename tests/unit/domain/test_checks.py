@@ -2,10 +2,17 @@
 
 from dataclasses import replace
 
-from reedbed.domain.checks import FetchState, Terms, after_document, after_failure, after_unchanged, habit_of
 from reedbed.domain.feeds import Rhythm
-from reedbed.domain.fetching import CacheHints, Failed, Gone, Redirected, Throttled
-from reedbed.domain.schedule import Bounds
+from reedbed.domain.refresh.outcomes import CacheHints, Failed, Gone, Redirected, Throttled
+from reedbed.domain.refresh.schedule import Bounds
+from reedbed.domain.refresh.state import (
+    FetchState,
+    Terms,
+    after_document,
+    after_failure,
+    after_unchanged,
+    habit_of,
+)
 from reedbed.domain.times import DAY, HOUR, MINUTE
 
 NOW = 1_790_000_000_000

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.dedupe import (
+from reedbed.domain.feeds import ParsedEntry
+from reedbed.domain.refresh.dedupe import (
     Known,
     Plan,
     Seen,
@@ -17,7 +18,6 @@ from reedbed.domain.dedupe import (
     sift,
     sort_at,
 )
-from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.times import DAY, Instant
 
 NOW: Instant = 1_800_000_000_000

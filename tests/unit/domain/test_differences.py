@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.differences import differences
+from reedbed.domain.text import differences
 
 
 def shown(before: str, after: str) -> list[str]:

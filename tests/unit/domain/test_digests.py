@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from reedbed.domain.cited import sources_of
-from reedbed.domain.digests import Material, compose, group, next_time
+from reedbed.domain.digests import Material, compose, group, next_time, sources_of
 from reedbed.domain.times import DAY, from_datetime
 
 

@@ -14,7 +14,7 @@ from reedbed.domain.folders import (
     folder_name,
     reordered,
 )
-from reedbed.domain.opml import OpmlDocument, OpmlOutline, feeds_of
+from reedbed.domain.transfer import OpmlDocument, OpmlOutline, feeds_of
 
 ROWS = [
     FolderRow(1, None, "News", 1),

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from reedbed.domain import folding
-from reedbed.domain.folding import index_text
-from reedbed.domain.search_words import search_words
+from reedbed.domain import text as folding
+from reedbed.domain.search import search_words
+from reedbed.domain.text import index_text
 
 WORDS = (
     "water", "Crème", "naïve", "“quoted”", "日本語", "한국어", "テスト", "Ελλάδα", "вода", "œuvre", "ﬁn",

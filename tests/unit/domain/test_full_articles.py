@@ -2,9 +2,9 @@
 
 import pytest
 
+from reedbed.domain.articles import content_for_programs, shown_content
 from reedbed.domain.entries import Entry, EntryRow, States
-from reedbed.domain.full_articles import content_for_programs, shown_content
-from reedbed.ingest.clean.html import clean_html
+from reedbed.ingest.sanitize.cleaner import clean_html
 from reedbed.ingest.text import digest_content
 
 BASE = "https://site.example/posts/1"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.health import LEAST_FREE, SILENT_AFTER, STUCK_AFTER, Measured, problems
+from reedbed.domain.instance import LEAST_FREE, SILENT_AFTER, STUCK_AFTER, Measured, problems
 
 WELL = Measured(
     free_bytes=LEAST_FREE,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.identities import Provider, challenge_of, identity_of, is_current
+from reedbed.domain.sign_in import Provider, challenge_of, identity_of, is_current
 
 PROVIDER = Provider("oidc", "Reed ID", "https://id.example.org", "reedbed")
 NOW = 1_800_000_000_000

@@ -7,11 +7,19 @@ from urllib.parse import quote
 
 import pytest
 
-from reedbed.domain.confirmations import Link, find_confirmation
-from reedbed.domain.list_headers import ANY_SERVER, mail_wish, verdicts, ways_out
-from reedbed.domain.newsletters import Verdicts, WaysOut, local_part
-from reedbed.domain.senders import sender_key
-from reedbed.domain.tracked_links import untracked
+from reedbed.domain.newsletters import (
+    ANY_SERVER,
+    Link,
+    Verdicts,
+    WaysOut,
+    find_confirmation,
+    local_part,
+    mail_wish,
+    sender_key,
+    verdicts,
+    ways_out,
+)
+from reedbed.domain.urls import untracked
 
 TARGET = "https://example.org/story?id=3"
 

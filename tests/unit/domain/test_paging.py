@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.paging import Cursor, Order, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.pagination import Cursor, Order, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.times import EARLIEST, LATEST
 
 ORDERS = st.sampled_from(["newest", "oldest"])

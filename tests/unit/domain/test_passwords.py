@@ -1,8 +1,8 @@
 import pytest
 
-from reedbed.domain.emails import email_address
+from reedbed.domain.auth import check_password, is_common
+from reedbed.domain.email import email_address
 from reedbed.domain.errors import Invalid
-from reedbed.domain.passwords import check_password, is_common
 
 
 @pytest.mark.parametrize(

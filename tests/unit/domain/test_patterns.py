@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.pattern_syntax import must_contain, read_pattern
-from reedbed.domain.patterns import Pattern, compile_pattern
+from reedbed.domain.patterns import Pattern, compile_pattern, must_contain, read_pattern
 
 ATOMS = st.sampled_from(
     [

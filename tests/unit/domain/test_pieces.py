@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.pieces import (
+from reedbed.domain.batching import (
     FIRST,
     LARGEST,
     PIECE_MS,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from reedbed.ai.answers import read_answer
-from reedbed.ai.quoting import excerpt, quote
-from reedbed.domain.auto_summaries import NEVER, words_wanted
+from reedbed.ai.extractive import excerpt, quote
+from reedbed.ai.responses import read_answer
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.preferences import Preferences
 from reedbed.domain.questions import Passage, best_passages, search_for, sought_words, weights
+from reedbed.domain.summaries import NEVER, words_wanted
+from reedbed.domain.users import Preferences
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.reader_ids import (
+from reedbed.domain.reader_apps import (
     LARGEST_ID,
     FeedStream,
     LabelStream,
     StateStream,
     decode_continuation,
     encode_continuation,
+    labels_of,
     long_id,
     parse_item_id,
     parse_mark_until,
@@ -21,7 +22,6 @@ from reedbed.domain.reader_ids import (
     parse_stream,
     stream_name,
 )
-from reedbed.domain.reader_labels import labels_of
 
 NOW = 1_800_000_000_123
 

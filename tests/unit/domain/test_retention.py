@@ -4,11 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reedbed.domain.backups import moment_of, name_of, newest_of, surplus
-from reedbed.domain.dedupe import Known, Seen, Sifted, Traits, change_hash, plan_rest, sift
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
-from reedbed.domain.removal import keys_of, with_removed
+from reedbed.domain.instance import moment_of, name_of, newest_of, surplus
+from reedbed.domain.refresh.dedupe import Known, Seen, Sifted, Traits, change_hash, plan_rest, sift
 from reedbed.domain.retention import (
     Limits,
     Wish,
@@ -16,9 +15,11 @@ from reedbed.domain.retention import (
     cut_short,
     in_use,
     is_due,
+    keys_of,
     limits_of_feed,
     removed_keys,
     shorter_ages,
+    with_removed,
 )
 from reedbed.domain.times import DAY, HOUR, from_datetime
 from reedbed.domain.urls import normalize_url

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reedbed.domain.retries import may_pass, next_try
+from reedbed.domain.refresh.outcomes import may_pass, next_try
 from reedbed.domain.times import DAY, HOUR, MINUTE
 
 

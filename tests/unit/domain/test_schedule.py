@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain import schedule
 from reedbed.domain.feeds import Rhythm
-from reedbed.domain.fetching import CacheHints
-from reedbed.domain.schedule import Bounds, Habits, NextCheck, Rule
+from reedbed.domain.refresh import schedule
+from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.schedule import Bounds, Habits, NextCheck, Rule
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 
 NOW: Instant = 1_800_000_000_000

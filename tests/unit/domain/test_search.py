@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.excerpts import excerpt, highlight
-from reedbed.domain.folding import fold, fold_with_places, index_text, query_tokens
-from reedbed.domain.search import Filter, SearchQuery, parse_search
+from reedbed.domain.search import Filter, SearchQuery, excerpt, highlight, parse_search
+from reedbed.domain.text import fold, fold_with_places, index_text, query_tokens
 from reedbed.domain.times import DAY, Instant, from_datetime, rfc3339, to_datetime
 
 NOW: Instant = 1_794_735_000_000

@@ -5,9 +5,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reedbed.domain import story_index
-from reedbed.domain.stories import central, only_here, settle
-from reedbed.domain.story_index import SPAN, Headline, Placed, StoryIndex, title_words
+from reedbed.domain import stories
+from reedbed.domain.stories import SPAN, Headline, Placed, StoryIndex, central, only_here, settle, title_words
 from reedbed.domain.times import DAY
 
 NOW = 1_700_000_000_000
@@ -79,14 +78,14 @@ def test_the_index_forgets() -> None:
 
 
 def test_it_never_holds_more_than_its_bound() -> None:
-    most, story_index.MOST_STORIES = story_index.MOST_STORIES, 50
+    most, stories.MOST_STORIES = stories.MOST_STORIES, 50
     try:
         index = StoryIndex()
         place(index, *(f"a{number} b{number} c{number}" for number in range(200)))
         assert len(index) == 50
         assert sum(map(len, index._using.values())) <= 50 * 3
     finally:
-        story_index.MOST_STORIES = most
+        stories.MOST_STORIES = most
 
 
 def test_the_most_telling_title_heads_the_story() -> None:

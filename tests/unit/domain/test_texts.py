@@ -1,10 +1,10 @@
 import pytest
 
+from reedbed.domain.entries import tag_name
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import folder_name
-from reedbed.domain.searches import search_name
-from reedbed.domain.tags import tag_name
-from reedbed.domain.texts import shown_line
+from reedbed.domain.search import search_name
+from reedbed.domain.text import shown_line
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from reedbed.domain.fetching import Failed, Fetched, Gone, NotModified, Outcome, Throttled
-from reedbed.domain.verdicts import (
+from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
+from reedbed.domain.refresh.state import (
     Keep,
     Sighting,
     Stop,

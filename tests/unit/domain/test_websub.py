@@ -4,8 +4,14 @@ import hmac
 
 import pytest
 
-from reedbed.domain.fetching import CacheHints
-from reedbed.domain.schedule import Habits, Rule, explain, next_check_after_failure, next_check_after_success
+from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.schedule import (
+    Habits,
+    Rule,
+    explain,
+    next_check_after_failure,
+    next_check_after_success,
+)
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.domain.websub import (
     LEASE_WISHED,

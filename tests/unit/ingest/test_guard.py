@@ -4,8 +4,8 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from reedbed.ingest.guard import AddressRefused, Guard
-from reedbed.ingest.target import Target, parse_target
+from reedbed.ingest.http.guard import AddressRefused, Guard
+from reedbed.ingest.http.headers import Target, parse_target
 
 CLOSED_ADDRESSES = [
     "0.0.0.0",

@@ -2,7 +2,7 @@ import pytest
 from multidict import CIMultiDict
 
 from reedbed.domain.times import DAY, SECOND, rfc3339
-from reedbed.ingest.headers import (
+from reedbed.ingest.http.headers import (
     MAX_RETRY_AFTER,
     basic_auth,
     cache_hints,

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from reedbed.ingest.image_cache import ImageCache
+from reedbed.ingest.images import ImageCache
 
 
 def test_a_picture_is_found_again(tmp_path: Path) -> None:

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from reedbed.domain.newsletters import Mail, NotAMail
 from reedbed.ingest.mail import read_mail
-from reedbed.ingest.mail.headers import mailbox
-from reedbed.ingest.mail.mime import read_mime
-from reedbed.ingest.mail.pictures import media_type
-from reedbed.ingest.mail.wire import packed, unpacked
-from reedbed.services.newsletter_words import letter_of
+from reedbed.ingest.mail.message import mailbox, media_type, read_mime
+from reedbed.ingest.mail.sandbox import packed, unpacked
+from reedbed.services.newsletters.receive import letter_of
 from tests.newsletters import samples
 
 SAMPLES = samples()

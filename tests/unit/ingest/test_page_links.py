@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from reedbed.ingest.page_links import decode_page, read_links
+from reedbed.ingest.discovery import decode_page, read_links
 
 URL = "https://example.org/blog/"
 

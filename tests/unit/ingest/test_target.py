@@ -1,6 +1,6 @@
 import pytest
 
-from reedbed.ingest.target import Target, parse_target
+from reedbed.ingest.http.headers import Target, parse_target
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from reedbed.ingest.typed_address import typed_addresses
+from reedbed.ingest.discovery import typed_addresses
 
 
 @pytest.mark.parametrize(

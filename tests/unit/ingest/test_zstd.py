@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from backports import zstd
 
-from reedbed.ingest.body import ACCEPT_ENCODING, OverLimit, Undecodable, read_body
+from reedbed.ingest.http.body import ACCEPT_ENCODING, OverLimit, Undecodable, read_body
 
 FEED = b"<rss>" + b"reeds and water " * 5000 + b"</rss>"
 LIMIT = 200_000

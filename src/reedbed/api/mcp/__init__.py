@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from reedbed.api.mcp.door import Door
+from reedbed.api.mcp.routes import Door
 
 PATH = "/mcp"
 

@@ -3,6 +3,6 @@
 `read_mail` is the door for bytes from the network.
 """
 
-from reedbed.ingest.mail.isolation import read_mail
+from reedbed.ingest.mail.sandbox import read_mail
 
 __all__ = ["read_mail"]

@@ -1,4 +1,4 @@
-"""A folder of a mailbox: how to get into it, and what was found there."""
+"""A mailbox to read newsletters from, and what was found there. Apart from `imap`, which needs imaplib."""
 
 from dataclasses import field
 from typing import Literal

@@ -5,7 +5,7 @@
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
-from reedbed.ingest.parse.isolation import parse_safely
+from reedbed.ingest.parse.sandbox import parse_safely
 
 __all__ = ["parse_feed", "parse_safely"]
 

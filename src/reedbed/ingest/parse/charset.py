@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from reedbed.ingest.parse.limits import MAX_BYTES
+from reedbed.ingest.parse.xml import MAX_BYTES
 
 _BOMS = (
     (codecs.BOM_UTF32_BE, "utf-32-be"),

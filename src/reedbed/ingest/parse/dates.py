@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from reedbed.domain.times import Instant, from_datetime
-from reedbed.ingest.parse.limits import MAX_DATE
+from reedbed.ingest.parse.xml import MAX_DATE
 
 # `Sat, 07 Sep 2002 00:00:01 GMT` and its many relatives: no weekday, no seconds, two-digit years, dashes.
 _RFC822 = re.compile(

@@ -1,18 +1,162 @@
 """One `item` or `entry` element, read child by child into a value."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from reedbed.domain.feeds import Author, Enclosure, ParsedEntry
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.ingest.parse import media, people
-from reedbed.ingest.parse.context import Context, language_of, tidy_language
 from reedbed.ingest.parse.dates import instant
-from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
-from reedbed.ingest.parse.links import is_absolute, may_hold_relative, resolved_markup
-from reedbed.ingest.parse.text import markup_of, one_line, text_of, text_of_html, title_of
-from reedbed.ingest.parse.tree import Element
+from reedbed.ingest.parse.markup import (
+    Context,
+    is_absolute,
+    language_of,
+    markup_of,
+    may_hold_relative,
+    one_line,
+    resolved_markup,
+    text_of,
+    text_of_html,
+    tidy_language,
+    title_of,
+)
+from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE, Element
+
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+
+
+def person(element: Element, context: Context) -> Author | None:
+    """An Atom person with parts, or one line of text such as `mark@example.com (Mark)`."""
+    if not len(element):
+        return person_from_text(element.text or "")
+    parts: dict[str, str] = {}
+    for part in element:
+        parts.setdefault(context.names.of(part).rpartition(":")[2], text_of(part))
+    name = one_line(parts.get("name", ""))
+    email = parts.get("email") or None
+    url = context.address(parts.get("uri") or parts.get("url") or parts.get("homepage"), element)
+    if not parts:
+        return person_from_text(text_of(element))
+    return _author(name or email or "", url, email)
+
+
+def person_from_text(text: str) -> Author | None:
+    text = text_of_html(text)[: MAX_NAME * 2]
+    found = _EMAIL.search(text) if "@" in text else None
+    if not found:
+        return Author(text[:MAX_NAME]) if text else None
+    rest = (text[: found.start()] + text[found.end() :]).replace("mailto:", "")
+    name = rest.replace("()", "").replace("<>", "").strip(" \t()<>,;")
+    return _author(name or found[0], None, found[0])
+
+
+def distinct(authors: Iterable[Author]) -> tuple[Author, ...]:
+    """Each name once, the fullest account of it."""
+    by_name: dict[str, Author] = {}
+    for author in authors:
+        known = by_name.get(author.name)
+        if known is None or (known.url is None and known.email is None):
+            by_name[author.name] = author
+    return tuple(by_name.values())[:MAX_LIST]
+
+
+def _author(name: str, url: str | None, email: str | None) -> Author | None:
+    name = name[:MAX_NAME]
+    return Author(name, url, email) if name else None
+
+
+_PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif")
+_MAX_LENGTH = 1 << 53
+
+
+@record
+class Picture:
+    url: str
+    width: int = 0
+
+
+def enclosure(element: Element, context: Context, attribute: str) -> Enclosure | None:
+    url = context.address(element.get(attribute), element)
+    if url is None:
+        return None
+    title = element.get("title")
+    return Enclosure(
+        url=url,
+        type=element.get("type") or None,
+        length=whole_number(element.get("length") or element.get("fileSize")),
+        title=title[:MAX_NAME] if title else None,
+        duration=seconds(element.get("duration")),
+    )
+
+
+def is_picture(element: Element, url: str) -> bool:
+    medium, kind = element.get("medium"), element.get("type")
+    if medium or kind:
+        return medium == "image" or (kind or "").startswith("image/")
+    return url.lower().partition("?")[0].endswith(_PICTURE_ENDINGS)
+
+
+def picture(element: Element, context: Context) -> Picture | None:
+    """A thumbnail or image element, its address in an attribute or as text."""
+    url = context.address(element.get("url") or element.get("href") or text_of(element), element)
+    return Picture(url, whole_number(element.get("width")) or 0) if url else None
+
+
+def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Element]]:
+    """The elements within `media:group` and `media:content`, with their names, two levels down."""
+    for part in element:
+        name = context.names.of(part)
+        yield name, part
+        if name in ("media:content", "media:group"):
+            for inner in part:
+                yield context.names.of(inner), inner
+
+
+def distinct_attachments(enclosures: tuple[Enclosure, ...], duration: int | None) -> tuple[Enclosure, ...]:
+    """Each address once; the episode's duration belongs to the first thing that plays."""
+    by_url: dict[str, Enclosure] = {}
+    for one in enclosures:
+        known = by_url.get(one.url)
+        by_url[one.url] = _merged(known, one) if known else one
+    result = list(by_url.values())[:MAX_LIST]
+    for index, one in enumerate(result):
+        if duration and one.duration is None and (one.type or "audio/").startswith(("audio/", "video/")):
+            result[index] = replace(one, duration=duration)
+            break
+    return tuple(result)
+
+
+def _merged(known: Enclosure, other: Enclosure) -> Enclosure:
+    return replace(
+        known,
+        type=known.type or other.type,
+        length=known.length or other.length,
+        title=known.title or other.title,
+        duration=known.duration or other.duration,
+    )
+
+
+def seconds(text: str | None) -> int | None:
+    """`3723`, `62:03` or `1:02:03`."""
+    if not text:
+        return None
+    total = 0
+    for part in text.strip().split(":")[:3]:
+        number = part.partition(".")[0].strip()
+        if not number.isascii() or not number.isdigit() or len(number) > 7:
+            return None
+        total = total * 60 + int(number)
+    return total or None
+
+
+def whole_number(text: str | None) -> int | None:
+    text = (text or "").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
+        return None
+    return min(int(text), _MAX_LENGTH)
+
 
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _HTML_LINK_TYPES = (None, "", "text/html", "application/xhtml+xml", "html", "xhtml")
@@ -41,7 +185,7 @@ class Draft:
     created: Instant | None = None
     authors: tuple[Author, ...] = ()
     categories: tuple[str, ...] = ()
-    pictures: tuple[media.Picture, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     enclosures: tuple[Enclosure, ...] = ()
     duration: int | None = None
     language: str | None = None
@@ -72,11 +216,11 @@ def _finished(draft: Draft) -> ParsedEntry:
         summary=_with_absolute_links(draft, summary, url) if summary else None,
         published=_publication(draft),
         updated=draft.updated,
-        authors=people.distinct(draft.authors) if len(draft.authors) > 1 else draft.authors,
+        authors=distinct(draft.authors) if len(draft.authors) > 1 else draft.authors,
         categories=draft.categories,
         image=_lead_picture(draft),
         language=draft.language,
-        enclosures=media.distinct(draft.enclosures, draft.duration) if draft.enclosures else (),
+        enclosures=distinct_attachments(draft.enclosures, draft.duration) if draft.enclosures else (),
         comments_url=draft.comments_url,
     )
 
@@ -246,7 +390,7 @@ def _on_created(draft: Draft, element: Element) -> None:
 
 
 def _on_author(draft: Draft, element: Element) -> None:
-    author = people.person(element, draft.context)
+    author = person(element, draft.context)
     if author is not None and len(draft.authors) < MAX_LIST:
         draft.authors += (author,)
 
@@ -276,7 +420,7 @@ def _on_enclosure(draft: Draft, element: Element) -> None:
 
 
 def _add_enclosure(draft: Draft, element: Element, attribute: str) -> None:
-    found = media.enclosure(element, draft.context, attribute)
+    found = enclosure(element, draft.context, attribute)
     if found is not None and len(draft.enclosures) < MAX_LIST:
         draft.enclosures += (found,)
 
@@ -284,7 +428,7 @@ def _add_enclosure(draft: Draft, element: Element, attribute: str) -> None:
 def _on_media(draft: Draft, element: Element) -> None:
     """`media:content` itself, then what it holds."""
     url = element.get("url")
-    if url and media.is_picture(element, url):
+    if url and is_picture(element, url):
         _on_picture(draft, element)
     elif url:
         _add_enclosure(draft, element, "url")
@@ -294,7 +438,7 @@ def _on_media(draft: Draft, element: Element) -> None:
 def _on_media_group(draft: Draft, element: Element) -> None:
     if not len(element):
         return
-    for name, part in media.media_parts(element, draft.context):
+    for name, part in media_parts(element, draft.context):
         handler = _MEDIA_HANDLERS.get(name)
         if handler is not None:
             handler(draft, part)
@@ -302,14 +446,14 @@ def _on_media_group(draft: Draft, element: Element) -> None:
 
 def _on_group_content(draft: Draft, element: Element) -> None:
     url = element.get("url")
-    if url and media.is_picture(element, url):
+    if url and is_picture(element, url):
         _on_picture(draft, element)
     elif url:
         _add_enclosure(draft, element, "url")
 
 
 def _on_picture(draft: Draft, element: Element) -> None:
-    found = media.picture(element, draft.context)
+    found = picture(element, draft.context)
     if found is not None and len(draft.pictures) < MAX_LIST:
         draft.pictures += (found,)
 
@@ -321,7 +465,7 @@ def _on_image(draft: Draft, element: Element) -> None:
 
 
 def _on_duration(draft: Draft, element: Element) -> None:
-    draft.duration = media.seconds(text_of(element))
+    draft.duration = seconds(text_of(element))
 
 
 def _on_language(draft: Draft, element: Element) -> None:

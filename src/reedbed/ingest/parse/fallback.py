@@ -8,13 +8,11 @@ from typing import cast
 
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.ingest.parse.charset import unpacked
-from reedbed.ingest.parse.context import tidy_language
 from reedbed.ingest.parse.dates import instant
+from reedbed.ingest.parse.entry import whole_number
 from reedbed.ingest.parse.feed import newest
-from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
-from reedbed.ingest.parse.links import absolute, is_absolute, resolved_markup
-from reedbed.ingest.parse.media import whole_number
-from reedbed.ingest.parse.text import text_of_html
+from reedbed.ingest.parse.markup import absolute, is_absolute, resolved_markup, text_of_html, tidy_language
+from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
 
 Fields = Mapping[str, object]
 

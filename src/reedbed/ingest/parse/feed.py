@@ -6,12 +6,18 @@ from itertools import islice
 
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed, Rhythm
 from reedbed.domain.times import HOUR, MINUTE, Millis
-from reedbed.ingest.parse import people
-from reedbed.ingest.parse.context import Context, language_of, tidy_language
+from reedbed.ingest.parse import entry as people
 from reedbed.ingest.parse.entry import read_entry
-from reedbed.ingest.parse.limits import MAX_CONTENT, MAX_ENTRIES, MAX_LIST, MAX_TITLE
-from reedbed.ingest.parse.text import one_line, text_of, text_of_html, title_of
-from reedbed.ingest.parse.tree import Element
+from reedbed.ingest.parse.markup import (
+    Context,
+    language_of,
+    one_line,
+    text_of,
+    text_of_html,
+    tidy_language,
+    title_of,
+)
+from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_ENTRIES, MAX_LIST, MAX_TITLE, Element
 
 _FORMATS = {"rss": "rss", "rdf": "rdf", "feed": "atom", "entry": "atom", "channel": "rss"}
 _ENTRIES = frozenset({"item", "entry"})

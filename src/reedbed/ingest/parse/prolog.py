@@ -1,11 +1,11 @@
-"""What stands before the root element, and the root's name; the parser itself never sees a DOCTYPE."""
+"""Makes a damaged document as well-formed as can be without guessing at its meaning."""
 
 import html
 import re
 from dataclasses import field
 
 from reedbed.domain.records import record
-from reedbed.ingest.parse.limits import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
+from reedbed.ingest.parse.xml import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
 
 _SKIPPED = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!doctype\b([^>\[]*)(?:\[(.*?)\]\s*)?>", re.DOTALL | re.IGNORECASE)
@@ -93,3 +93,95 @@ def _entities(subset: bytes, body: bytes) -> dict[str, str] | str:
     if growth > MAX_ENTITY_GROWTH:
         return "The document's entities would make it far too large, so it is not read."
     return entities
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_TROUBLE = re.compile(
+    r"(?P<cdata><!\[CDATA\[.*?(?:\]\]>|\Z))"
+    r"|(?P<comment><!--.*?(?:-->|\Z))"
+    r"|&(?P<reference>#\d{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{0,31});"
+    r"|(?P<ampersand>&)"
+    r"|(?P<less><(?![A-Za-z_/!?]))"
+    r"|<(?P<void>(?:br|hr|img|wbr|input|embed|param|area|col)\b[^<>]*?)/?>",
+    re.DOTALL | re.IGNORECASE,
+)
+_PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_ENTRY_END = re.compile(r"</(?:[\w-]{1,20}:)?(?:item|entry)\s*>", re.IGNORECASE)
+_ENTRY_START = re.compile(r"<(?:[\w-]{1,20}:)?(?:item|entry)(?=[\s>])", re.IGNORECASE)
+_ROOT_END_SEARCHED = 20_000
+_C1_REFERENCE = re.compile(rb"&#(?:(12[89]|1[345]\d)|[xX]([89][0-9a-fA-F]));")
+_C1_CHARACTER = re.compile(rb"\xc2([\x80-\x9f])")
+
+
+@record
+class Repaired:
+    document: bytes
+    truncated: bool
+    entries: int
+    """How many entries the markup announces."""
+
+
+def repaired(text: str, root: str, entities: dict[str, str]) -> Repaired:
+    text = _FORBIDDEN.sub("", text).rstrip()
+    whole = _whole_part(text, root)
+    fixed = _TROUBLE.sub(lambda match: _fix(match, entities), whole)
+    announced = len(_ENTRY_START.findall(_TROUBLE.sub(_without_hidden, whole)))
+    return Repaired(fixed.encode("utf-8", "replace"), len(whole) < len(text), announced)
+
+
+def with_windows_quotes(document: bytes) -> bytes:
+    """Control characters from 128 to 159 are Windows punctuation by number: `&#146;` is an apostrophe."""
+    if b"#" in document:  # a single sign is found at the speed of memory
+        document = _C1_REFERENCE.sub(_named_by_number, document)
+    return _C1_CHARACTER.sub(_written_raw, document) if b"\xc2" in document else document
+
+
+def _named_by_number(match: re.Match[bytes]) -> bytes:
+    return _from_cp1252(int(match[1]) if match[1] else int(match[2], 16))
+
+
+def _written_raw(match: re.Match[bytes]) -> bytes:
+    return _from_cp1252(match[1][0])
+
+
+def _from_cp1252(code: int) -> bytes:
+    return bytes([code]).decode("cp1252", "ignore").encode()
+
+
+def _whole_part(text: str, root: str) -> str:
+    """The text up to the last whole entry, if it breaks off before its root is closed."""
+    root_end = re.compile(rf"</(?:[\w-]{{1,20}}:)?(?:{re.escape(root)}|channel)\s*>", re.IGNORECASE)
+    if root_end.search(text, max(0, len(text) - _ROOT_END_SEARCHED)):
+        return text
+    ends = list(_ENTRY_END.finditer(text))
+    if ends:
+        return text[: ends[-1].end()]
+    start = _ENTRY_START.search(text, 1)
+    return text[: start.start()] if start else text[:-1]
+
+
+def _fix(match: re.Match[str], entities: dict[str, str]) -> str:
+    kind = match.lastgroup
+    if kind == "cdata":
+        return match[0] if match[0].endswith("]]>") else match[0] + "]]>"
+    if kind == "comment":
+        return ""
+    if kind == "reference":
+        return _resolved(match["reference"], entities)
+    if kind == "void":
+        return f"<{match['void']}/>"
+    return "&lt;" if kind == "less" else "&amp;"
+
+
+def _resolved(reference: str, entities: dict[str, str]) -> str:
+    if reference in _PREDEFINED:
+        return f"&{reference};"
+    written = f"&{reference};"
+    value = entities.get(reference) or html.unescape(written)
+    if value == written:
+        return f"&amp;{reference};"
+    return html.escape(_FORBIDDEN.sub("", value), quote=False)
+
+
+def _without_hidden(match: re.Match[str]) -> str:
+    return "" if match.lastgroup in ("cdata", "comment") else match[0]

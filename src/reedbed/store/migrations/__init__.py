@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reedbed.domain.errors import CannotStart
-from reedbed.store.opening import read_only, sqlite_path
+from reedbed.store.engine.connect import read_only, sqlite_path
 
 VERSIONS = Path(__file__).parent / "versions"
 ADVISORY_LOCK = 0x5265_6564
@@ -75,7 +75,7 @@ def _current_sqlite(path: str) -> str | None:
 
 
 async def _current_postgresql(url: str) -> str | None:
-    from reedbed.store.postgresql import asyncpg
+    from reedbed.store.engine.postgresql import asyncpg
 
     connection = await asyncpg.connect(url, timeout=10, command_timeout=10)
     try:
@@ -90,7 +90,7 @@ def _migrate_sqlite(path: str) -> None:
     from sqlalchemy import create_engine, event
     from sqlalchemy.pool import NullPool
 
-    from reedbed.store.sqlite import connect
+    from reedbed.store.engine.sqlite import connect
 
     # Our own BEGIN makes the schema change one transaction: a failure leaves the old file as it was.
     engine = create_engine("sqlite://", creator=lambda: connect(path), poolclass=NullPool)

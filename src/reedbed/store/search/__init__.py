@@ -11,17 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reedbed.domain.paging import Cursor, Order
-from reedbed.domain.search import SearchQuery
-from reedbed.domain.search_words import SearchWords, search_words
-from reedbed.store.database import Tx
-from reedbed.store.search import fts5, texts, tsvector
-from reedbed.store.search.lists import Lists, listed, lists_of
-from reedbed.store.search.names import NoSuchList, narrow, unknown_names
-from reedbed.store.search.narrowing import Narrow, allowed
-from reedbed.store.search.parts import Words, words_of
-from reedbed.store.search.places import Checked, Hit, Span, ids_of
-from reedbed.store.search.ways import Found, Stepped, Way, first_to_fill
+from reedbed.domain.pagination import Cursor, Order
+from reedbed.domain.search import SearchQuery, SearchWords, search_words
+from reedbed.store.engine.database import Tx
+from reedbed.store.search import postgresql as tsvector
+from reedbed.store.search import sqlite as fts5
+from reedbed.store.search import texts
+from reedbed.store.search.filters import Narrow, NoSuchList, Words, allowed, narrow, unknown_names, words_of
+from reedbed.store.search.planner import (
+    Checked,
+    Found,
+    Hit,
+    Lists,
+    Span,
+    Stepped,
+    Way,
+    first_to_fill,
+    ids_of,
+    listed,
+    lists_of,
+)
 
 __all__ = [
     "Found",

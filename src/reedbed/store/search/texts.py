@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
 from reedbed.domain.records import record
-from reedbed.domain.search_rank import Candidate
+from reedbed.domain.search import Candidate
 from reedbed.domain.times import Instant
-from reedbed.store.database import Tx
-from reedbed.store.dialect import among
-from reedbed.store.keyset import HIGHEST
-from reedbed.store.sql import func, select
-from reedbed.store.statements import Shapes, Statement
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, select
 from reedbed.store.tables import entries, entry_bodies
 
 Place = tuple[Instant, int]

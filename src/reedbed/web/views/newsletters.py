@@ -3,7 +3,7 @@
 from dataclasses import field
 
 from reedbed.domain.records import record
-from reedbed.web.views.frame import Choice
+from reedbed.web.views.layout import Choice
 
 
 @record

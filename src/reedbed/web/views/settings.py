@@ -1,11 +1,11 @@
-"""The settings: one template and one class per section, all inside `SettingsPage`."""
+"""The operator's page about people."""
 
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
 from reedbed.domain.records import record
-from reedbed.web.views.frame import Choice, Moment
+from reedbed.web.views.layout import Choice, Moment
 
 Section = TypeVar("Section", covariant=True)
 
@@ -170,3 +170,122 @@ class FramingSettings:
     model: str = ""
     sends: bool = False
     allowed: bool = False
+
+
+@record
+class WebhookLine:
+    id: int
+    name: str
+    url: str
+    events: str
+    state: str
+    kind: str
+    """good, warn or bad: how the state is to be shown."""
+
+
+@record
+class WebhookCall:
+    event: str
+    when: str
+    state: str
+    kind: str
+    detail: str
+
+
+@record
+class OneWebhook:
+    line: WebhookLine
+    events: tuple[Choice, ...]
+    calls: tuple[WebhookCall, ...]
+    enabled: bool
+
+
+@record
+class WebhooksSettings:
+    webhooks: tuple[WebhookLine, ...]
+    events: tuple[Choice, ...]
+    """For a new one."""
+    one: OneWebhook | None = None
+    made: Saved | None = None
+    name: str = ""
+    url: str = ""
+    error: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By the field of the form; then `name`, `url` and `events` are what was typed."""
+
+
+@record
+class ShareTargetLine:
+    id: int
+    name: str
+    kind: str
+    url: str
+    used: str
+    problem: str = ""
+
+
+@record
+class SecretField:
+    name: str
+    label: str
+    hidden: bool
+
+
+@record
+class ShareSettings:
+    targets: tuple[ShareTargetLine, ...]
+    kinds: tuple[Choice, ...]
+    """Each with the address of its form; the chosen one's is shown."""
+    fields: tuple[SecretField, ...]
+    name: str = ""
+    url: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class SharePage:
+    """One entry, and the ways it can go."""
+
+    entry_id: int
+    title: str
+    address: str
+    letter: str
+    targets: tuple[Choice, ...]
+
+
+@record
+class PersonLine:
+    id: int
+    email: str
+    role: str
+    facts: str
+    disabled: bool = False
+    may_change: bool = False
+    """Not oneself, and not somebody only an owner looks after."""
+    other_role: str = ""
+    """The role a button gives them; empty where the caller may give none."""
+
+
+@record
+class InviteLine:
+    id: int
+    email: str
+    ends: str
+
+
+@record
+class MadeLink:
+    """Shown this once."""
+
+    says: str
+    url: str
+
+
+@record
+class PeoplePage:
+    people: tuple[PersonLine, ...]
+    invites: tuple[InviteLine, ...]
+    made: MadeLink | None = None
+    email: str = ""
+    error: str = ""
+    more_url: str = ""

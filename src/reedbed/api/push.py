@@ -1,0 +1,101 @@
+"""Web Push: the server's key, and the browsers that are told while no page is open."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+from pydantic import Field
+
+from reedbed.domain.push import PushDevice, PushNote
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath
+from reedbed.http.responses import json_response, moment
+from reedbed.services.push import add_device, list_devices, push_key, remove_device, send_test
+
+router = APIRouter(prefix="/api/v1/push", tags=["push"])
+
+HELLO = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
+
+
+class PushKeys(ApiModel):
+    p256dh: str = Field(
+        examples=["BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"]
+    )
+    auth: str = Field(examples=["BTBZMqHH6r4Tts7J_aSIgg"])
+
+
+class PushBody(ApiModel):
+    """What `PushSubscription.toJSON()` gives in a browser."""
+
+    endpoint: str = Field(examples=["https://push.example.org/a-browser"])
+    keys: PushKeys
+
+
+class PushKeyOut(ApiModel):
+    key: str
+
+
+class PushDeviceOut(ApiModel):
+    id: str
+    name: str
+    endpoint: str
+    created_at: str
+    reached_at: str | None
+
+
+class PushDevices(ApiModel):
+    items: list[PushDeviceOut]
+    next_cursor: str | None
+
+
+@router.get("/key", summary="The server's public key (VAPID)", responses={200: {"model": PushKeyOut}})
+async def key(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return json_response({"key": await push_key(runtime)})
+
+
+@router.get("/devices", summary="The browsers that are told", responses={200: {"model": PushDevices}})
+async def devices(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    found = await list_devices(runtime, caller.user_id)
+    return json_response({"items": [device_json(one) for one in found], "next_cursor": None})
+
+
+@router.post(
+    "/devices", status_code=201, summary="Tell this browser", responses={201: {"model": PushDeviceOut}}
+)
+async def add(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    body: PushBody,
+    user_agent: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Response:
+    made = await add_device(
+        runtime,
+        caller,
+        endpoint=body.endpoint,
+        p256dh=body.keys.p256dh,
+        auth=body.keys.auth,
+        user_agent=user_agent,
+    )
+    return json_response(device_json(made), 201)
+
+
+@router.post("/devices/{device_id}/test", status_code=202, summary="Send it a note to see whether it arrives")
+async def test(runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+    await send_test(runtime, caller.user_id, device_id, HELLO)
+    return Response(status_code=202)
+
+
+@router.delete("/devices/{device_id}", status_code=204, summary="Tell it no more")
+async def remove(runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+    await remove_device(runtime, caller.user_id, device_id)
+    return Response(status_code=204)
+
+
+def device_json(one: PushDevice) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "name": one.name,
+        "endpoint": one.address.endpoint,
+        "created_at": moment(one.created_at),
+        "reached_at": moment(one.reached_at),
+    }

@@ -1,0 +1,60 @@
+"""How much is unread."""
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.models import ApiModel
+from reedbed.http.responses import json_response
+from reedbed.services.read_state import take_back
+from reedbed.store.read_state.counts import counts
+
+router = APIRouter(prefix="/api/v1/undo", tags=["entries"])
+
+
+class UndoBody(ApiModel):
+    undo: str = Field(max_length=200, description="As mark-read answered it, at most an hour ago.")
+
+
+class UndoneOut(ApiModel):
+    undone: bool
+
+
+@router.post("", summary="Take back a mark-read", responses={200: {"model": UndoneOut}})
+async def undo(runtime: RuntimeOf, caller: CallerOf, body: UndoBody) -> Response:
+    await take_back(runtime, caller.user_id, body.undo)
+    return json_response({"undone": True})
+
+
+counts_router = APIRouter(prefix="/api/v1/counts", tags=["entries"])
+
+
+class CountsOut(ApiModel):
+    all: int = Field(description="Unread in all.")
+    subscriptions: dict[str, int] = Field(description="Unread by subscription id.")
+    feeds: dict[str, int] = Field(description="The same by feed id.")
+    folders: dict[str, int] = Field(description="Unread by folder id, subfolders included.")
+    tags: dict[str, int] = Field(description="Unread by tag name.")
+    starred: int = Field(description="All starred entries, read or not.")
+    later: int
+
+
+@counts_router.get(
+    "",
+    summary="Unread by subscription, folder, tag and in all",
+    responses={200: {"model": CountsOut}},
+)
+async def get_counts(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with runtime.db.read() as tx:
+        counted = await counts(tx, caller.user_id)
+    return json_response(
+        {
+            "all": counted.unread,
+            "subscriptions": {str(one.id): one.unread for one in counted.subscriptions},
+            "feeds": {str(one.feed_id): one.unread for one in counted.subscriptions},
+            "folders": {str(id): unread for id, unread in counted.folders.items()},
+            "tags": {tag.name: tag.unread for tag in counted.tags},
+            "starred": counted.starred,
+            "later": counted.later,
+        }
+    )

@@ -1,0 +1,200 @@
+"""Icons of feeds for apps that ask for them without logging in: the address itself is the permission."""
+
+import hmac
+from collections import OrderedDict
+from collections.abc import Iterable
+from email.utils import formatdate
+from hashlib import blake2b, sha256
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.records import record
+from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.users import Caller
+from reedbed.http.auth import RuntimeOf
+from reedbed.http.dependencies import place_of
+from reedbed.services.images import Pictures, pictures_for_programs
+from reedbed.services.runtime import Runtime
+from reedbed.store import blobs
+
+# No cookie counts at these doors: a page of any origin has no more power here than its own secrets give it.
+OPEN_TO_ALL = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, HEAD, POST, OPTIONS",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match, If-Modified-Since",
+    "Access-Control-Expose-Headers": "Date, ETag, Last-Modified, Retry-After, X-Reader-Google-Bad-Token",
+    "Access-Control-Max-Age": "86400",
+}
+MOST_STAMPS = 10_000
+
+
+def text(body: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, headers, "text/plain; charset=utf-8")
+
+
+def ok() -> Response:
+    """Without a line end: newsboat compares the whole body."""
+    return text("OK")
+
+
+def json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content), status, headers, "application/json; charset=utf-8")
+
+
+def open_to_all(response: Response) -> Response:
+    response.headers.update(OPEN_TO_ALL)
+    return response
+
+
+class Stamps:
+    """Since when each list has looked as it does: what `Last-Modified` says.
+
+    Nothing in the database knows when a list last changed, so each process remembers when it first gave an
+    answer. It only serves to say "not modified", and only to whoever repeats exactly what was said here.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[str, int]] = OrderedDict()
+
+    def since(self, name: str, tag: str, now: Instant) -> int:
+        """In seconds. Two contents never have the same, though HTTP knows no smaller unit."""
+        known_tag, second = self._known.pop(name, ("", 0))
+        if known_tag != tag:
+            second = max(now // SECOND, second + 1)
+        self._known[name] = (tag, second)
+        if len(self._known) > MOST_STAMPS:
+            self._known.popitem(last=False)
+        return second
+
+
+def conditional(request: Request, stamps: Stamps, user_id: int, now: Instant, response: Response) -> Response:
+    """The answer with its validators, or 304 when the app has it already."""
+    body = bytes(response.body)
+    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+    name = f"{user_id} {request.url.path}?{request.url.query}"
+    modified = formatdate(stamps.since(name, tag, now), usegmt=True)
+    validators = {"ETag": tag, "Last-Modified": modified}
+    if _has_it(request, tag, modified):
+        return Response(status_code=304, headers=validators)
+    response.headers.update(validators)
+    return response
+
+
+def _has_it(request: Request, tag: str, modified: str) -> bool:
+    """`If-None-Match` has the last word where it is sent (RFC 9110, 13.2.2)."""
+    if wanted := request.headers.get("if-none-match"):
+        known = {one.strip().removeprefix("W/") for one in wanted.split(",")}
+        return tag in known or "*" in known
+    return request.headers.get("if-modified-since") == modified
+
+
+MOST_FIELDS = 50_000
+
+Pairs = Iterable[tuple[str, str]]
+
+
+class Params:
+    __slots__ = ("_values",)
+
+    def __init__(self, query: Pairs, body: Pairs = ()) -> None:
+        self._values = {**_gathered(query), **_gathered(body)}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def one(self, name: str, default: str = "") -> str:
+        """The last one given."""
+        values = self._values.get(name)
+        return values[-1] if values else default
+
+
+def _gathered(pairs: Pairs) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        # PostgreSQL takes no text with this sign, and nobody means it.
+        values.setdefault(name, []).append(value.replace("\0", ""))
+    return values
+
+
+def read_query(request: Request) -> Params:
+    return Params(_pairs(request.scope["query_string"]))
+
+
+async def read_params(request: Request) -> Params:
+    query = _pairs(request.scope["query_string"])
+    if request.method not in ("POST", "PUT"):
+        return Params(query)
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        return Params(query, await _multipart(request))
+    return Params(query, _pairs(await request.body()))
+
+
+def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        raise Invalid(f"There can be at most {MOST_FIELDS} parameters.") from None
+
+
+async def _multipart(request: Request) -> list[tuple[str, str]]:
+    try:
+        async with request.form(max_fields=MOST_FIELDS, max_files=10) as form:
+            return [(name, await _text(value)) for name, value in form.multi_items()]
+    except HTTPException as error:
+        raise Invalid(f"The form cannot be read: {error.detail}") from None
+
+
+async def _text(value: UploadFile | str) -> str:
+    return value if isinstance(value, str) else (await value.read()).decode("utf-8", "replace")
+
+
+@record
+class Call:
+    request: Request
+    runtime: Runtime
+    caller: Caller
+    params: Params
+
+    @property
+    def pictures(self) -> Pictures:
+        return pictures_for_programs(self.runtime, place_of(self.request, self.runtime))
+
+    @property
+    def user_id(self) -> int:
+        return self.caller.user_id
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/greader/icons/{name}")
+async def icon(runtime: RuntimeOf, name: str) -> Response:
+    number, _, signature = name.removesuffix(".png").partition("-")
+    known = number.isascii() and number.isdigit() and len(number) < 16
+    if not known or not hmac.compare_digest(signature.encode(), _signature(runtime, int(number)).encode()):
+        raise NotFound("There is no such icon.")
+    async with runtime.db.read() as tx:
+        found = await blobs.read(tx, int(number))
+    if found is None:
+        raise NotFound("There is no such icon.")
+    headers = {"Cache-Control": "public, max-age=604800, immutable", "Access-Control-Allow-Origin": "*"}
+    return Response(found[1], 200, headers, found[0])
+
+
+def icon_address(request: Request, runtime: Runtime, icon_id: int) -> str:
+    return f"{place_of(request, runtime)}/greader/icons/{icon_id}-{_signature(runtime, icon_id)}.png"
+
+
+def _signature(runtime: Runtime, icon_id: int) -> str:
+    return hmac.new(runtime.secret, f"icon\0{icon_id}".encode(), sha256).hexdigest()[:20]

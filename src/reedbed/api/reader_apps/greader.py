@@ -1,0 +1,510 @@
+"""The Google Reader API, at the three places where apps look for it.
+
+Apps disagree about slashes and repeat the prefix, so each place takes every path below it and the table here
+says what it means.
+"""
+
+from collections.abc import Awaitable, Callable
+from itertools import zip_longest
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.api.reader_apps import streams as greader_contents
+from reedbed.api.reader_apps.common import (
+    Call,
+    Params,
+    Stamps,
+    conditional,
+    icon_address,
+    json,
+    ok,
+    open_to_all,
+    read_params,
+    read_query,
+    text,
+)
+from reedbed.api.reader_apps.streams import Directory, Target, item_ids_of, microseconds
+from reedbed.domain.entries import Counts, Selection
+from reedbed.domain.errors import Forbidden, Invalid, ReedbedError
+from reedbed.domain.reader_apps import (
+    EMPTY_STATES,
+    FeedStream,
+    Labels,
+    LabelStream,
+    feed_name,
+    label_name,
+    labels_of,
+    parse_mark_until,
+    parse_stream,
+    state_name,
+    tag_edit,
+)
+from reedbed.domain.subscriptions import Followed
+from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.users import Allowance, Caller, Scope
+from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.http.errors import headers_of, status_of
+from reedbed.services.reader_apps import (
+    Placing,
+    arrange,
+    by_login_token,
+    edit_entries,
+    edit_token_is_good,
+    follow,
+    leave,
+    left_feed,
+    log_in,
+    mark_arrived,
+    new_edit_token,
+    remove_labels,
+    rename_label,
+)
+from reedbed.services.runtime import Runtime
+from reedbed.services.security import spend
+from reedbed.services.transfer.opml import export_opml, import_opml
+from reedbed.store import folders, subscriptions
+from reedbed.store.read_state import counts
+
+LONGEST_HEADER = 500
+
+
+async def client_login(request: Request, runtime: Runtime, params: Params) -> Response:
+    token = await log_in(runtime, params.one("Email"), params.one("Passwd"), ip=client_ip(request))
+    if token is None:
+        return text("Error=BadAuthentication", 401)
+    # Vienna wants a line for LSID, NetNewsWire a value on each line.
+    names = {"SID": token, "LSID": token, "Auth": token}
+    if params.one("output") == "json":
+        return json(names)
+    return text("\n".join(f"{name}={value}" for name, value in names.items()))
+
+
+async def caller_of(request: Request, runtime: Runtime) -> Caller | None:
+    token = _token(request.headers.get("authorization", ""))
+    return await by_login_token(runtime, token) if token else None
+
+
+def unauthorized() -> Response:
+    return text("Unauthorized", 401, {"WWW-Authenticate": 'GoogleLogin realm="Reedbed"'})
+
+
+async def edit_token(call: Call) -> Response:
+    """Without a line end: some apps send back all they got."""
+    return text(new_edit_token(call.runtime, call.caller))
+
+
+def bad_edit_token(call: Call) -> Response | None:
+    """The refusal, if the call brings an edit token that is wrong or too old."""
+    if edit_token_is_good(call.runtime, call.caller, call.params.one("T")):
+        return None
+    return text("Unauthorized", 401, {"X-Reader-Google-Bad-Token": "true"})
+
+
+def _token(header: str) -> str:
+    """`GoogleLogin auth=…`, with or without quotes; or `Bearer …`."""
+    if len(header) > LONGEST_HEADER:
+        return ""
+    scheme, _, rest = header.strip().partition(" ")
+    rest = rest.strip()
+    match scheme.lower():
+        case "bearer":
+            return rest
+        case "googlelogin":
+            name, _, value = rest.partition("=")
+            return value.strip().strip('"') if name.strip().lower() == "auth" else ""
+        case _:
+            return ""
+
+
+async def user_info(call: Call) -> Response:
+    user = call.caller.user
+    number = str(user.id)
+    return json(
+        {
+            "userId": number,
+            "userName": user.email,
+            "userProfileId": number,
+            "userEmail": user.email,
+            "isBloggerUser": False,
+            "signupTimeSec": user.created_at // SECOND,
+            "isMultiLoginEnabled": False,
+        }
+    )
+
+
+async def subscription_list(call: Call) -> Response:
+    async with call.runtime.db.read() as tx:
+        followed = await subscriptions.list_followed(tx, call.user_id)
+        labels = labels_of(await folders.of_user(tx, call.user_id))
+    shown = [
+        _subscription(call.request, call.runtime, one, labels, place) for place, one in enumerate(followed)
+    ]
+    return json({"subscriptions": shown})
+
+
+def _subscription(
+    request: Request, runtime: Runtime, one: Followed, labels: Labels, place: int
+) -> dict[str, Any]:
+    label = labels.folders.get(one.folder_id) if one.folder_id is not None else None
+    return {
+        "id": feed_name(one.feed_id),
+        "title": one.title,
+        "categories": [{"id": label_name(label), "label": label}] if label else [],
+        "sortid": f"{place:08X}",
+        "firstitemmsec": str(one.subscribed_at),
+        "url": one.url,
+        "htmlUrl": one.site_url or one.url,
+        "iconUrl": icon_address(request, runtime, one.icon_id) if one.icon_id is not None else "",
+    }
+
+
+async def tag_list(call: Call) -> Response:
+    async with call.runtime.db.read() as tx:
+        counted = await counts.counts(tx, call.user_id)
+        labels = labels_of(await folders.of_user(tx, call.user_id))
+    unread_in = _unread_by_folder(counted)
+    shown: list[dict[str, Any]] = [{"id": state_name("starred"), "sortid": "00000000"}]
+    shown += [
+        {"id": label_name(label), "type": "folder", "unread_count": unread_in.get(folder_id, 0)}
+        for folder_id, label in labels.folders.items()
+    ]
+    taken = {tag["id"] for tag in shown}
+    shown += [
+        {"id": label_name(tag.name), "type": "tag", "unread_count": tag.unread}
+        for tag in counted.tags
+        if label_name(tag.name) not in taken
+    ]
+    return json({"tags": [{**tag, "sortid": f"{place:08X}"} for place, tag in enumerate(shown)]})
+
+
+async def unread_count(call: Call) -> Response:
+    async with call.runtime.db.read() as tx:
+        counted = await counts.counts(tx, call.user_id)
+        labels = labels_of(await folders.of_user(tx, call.user_id))
+        arrivals = await subscriptions.newest_arrivals(tx, call.user_id)
+        newest_tagged = await subscriptions.newest_tagged(tx, call.user_id)
+    newest = {feed_id: arrived for feed_id, (_, arrived) in arrivals.items()}
+    rows = [
+        _count(feed_name(one.feed_id), one.unread, newest.get(one.feed_id, 0))
+        for one in counted.subscriptions
+    ]
+    rows += _folder_counts(counted, labels, newest)
+    taken = {row["id"] for row in rows}
+    rows += [
+        _count(label_name(tag.name), tag.unread, newest_tagged.get(tag.name, 0))
+        for tag in counted.tags
+        if label_name(tag.name) not in taken
+    ]
+    rows.append(_count(state_name("reading-list"), counted.unread, max(newest.values(), default=0)))
+    return json({"max": counted.unread, "unreadcounts": rows})
+
+
+def _folder_counts(counted: Counts, labels: Labels, newest: dict[int, Instant]) -> list[dict[str, Any]]:
+    unread_in = _unread_by_folder(counted)
+    newest_in: dict[int | None, Instant] = {}
+    for one in counted.subscriptions:
+        arrived = newest.get(one.feed_id, 0)
+        newest_in[one.folder_id] = max(newest_in.get(one.folder_id, 0), arrived)
+    return [
+        _count(label_name(label), unread_in.get(folder_id, 0), newest_in.get(folder_id, 0))
+        for folder_id, label in labels.folders.items()
+    ]
+
+
+def _unread_by_folder(counted: Counts) -> dict[int | None, int]:
+    """Of a folder's own feeds: those below it have a label of their own in an app."""
+    unread_in: dict[int | None, int] = {}
+    for one in counted.subscriptions:
+        unread_in[one.folder_id] = unread_in.get(one.folder_id, 0) + one.unread
+    return unread_in
+
+
+def _count(name: str, unread: int, newest: Instant) -> dict[str, Any]:
+    """The true moment of the newest entry: apps fetch again, or skip, by it."""
+    return {"id": name, "count": unread, "newestItemTimestampUsec": microseconds(newest) if newest else "0"}
+
+
+MOST_FEEDS = 500
+
+
+async def edit_tag(call: Call) -> Response:
+    ids = item_ids_of(call.params)
+    edit = tag_edit(call.params.all("a"), call.params.all("r"))
+    if ids:
+        await edit_entries(call.runtime, call.user_id, ids, edit)
+    return ok()
+
+
+async def mark_all_as_read(call: Call) -> Response:
+    now = call.runtime.now()
+    until = parse_mark_until(call.params.one("ts"), now)
+    chosen = [selection for target in await _to_mark(call) for selection in _selections(target)]
+    await mark_arrived(call.runtime, call.user_id, chosen, None if until >= now else until)
+    return ok()
+
+
+async def _to_mark(call: Call) -> list[Target]:
+    """Every stream named; one that nobody knows refuses the call before anything is marked."""
+    named = dict.fromkeys(call.params.all("s")[:MOST_FEEDS]) or [""]
+    async with call.runtime.db.read() as tx:
+        directory = Directory(tx, call.user_id)
+        found = [await directory.find(text) for text in named]
+    known = [target for target in found if target is not None and target.state != "read"]
+    if len(known) < len(found):
+        raise Invalid("There is no such stream to mark.", field="s")
+    return known
+
+
+def _selections(target: Target) -> list[Selection]:
+    if target.state is not None:
+        if target.state in EMPTY_STATES:
+            return []
+        return [Selection(view="starred" if target.state == "starred" else "all")]
+    chosen = [] if target.feed_ids is None else [Selection(feed_ids=target.feed_ids)]
+    return [*chosen, *(Selection(tag=tag) for tag in target.tags)]
+
+
+async def subscription_edit(call: Call) -> Response:
+    """Each feed for itself; only when none could be served is the call refused."""
+    params = call.params
+    streams = params.all("s")[:MOST_FEEDS]
+    titles = params.all("t") or params.all("title")
+    failures: list[ReedbedError] = []
+    for stream, title in zip_longest(streams, titles[: len(streams)], fillvalue=""):
+        placing = Placing(title, _labels(params.all("a")), _labels(params.all("r")))
+        try:
+            await _edit_one(call, stream, placing)
+        except ReedbedError as error:
+            failures.append(error)
+    if not streams:
+        raise Invalid("No feed was named.", field="s")
+    if len(failures) == len(streams):
+        raise failures[0]
+    return ok()
+
+
+async def _edit_one(call: Call, text: str, placing: Placing) -> None:
+    stream = parse_stream(text)
+    if not isinstance(stream, FeedStream):
+        raise Invalid("A feed is named feed/ and its address.", field="s")
+    match call.params.one("ac"):
+        case "subscribe":
+            await _subscribe(call, stream, text, placing)
+        case "unsubscribe":
+            await leave(call.runtime, call.user_id, stream)
+        case "edit":
+            await _arrange(call, text, placing)
+        case _:
+            raise Invalid("ac must be subscribe, unsubscribe or edit.", field="ac")
+
+
+async def _subscribe(call: Call, stream: FeedStream, text: str, placing: Placing) -> None:
+    """By number only what is followed, or was: an app that takes an unsubscription back."""
+    url = stream.url or await left_feed(call.runtime, call.user_id, stream.feed_id)
+    if url:
+        await follow(call.runtime, call.user_id, url, placing)
+    else:
+        await _arrange(call, text, placing)
+
+
+async def _arrange(call: Call, text: str, placing: Placing) -> None:
+    async with call.runtime.db.read() as tx:
+        directory = Directory(tx, call.user_id)
+        target = await directory.find(text)
+        followed = await directory.followed()
+    known = next((one for one in followed if target and one.feed_id in (target.feed_ids or ())), None)
+    if known is None:
+        raise Invalid("This feed is not followed.", field="s")
+    await arrange(call.runtime, call.user_id, known, placing)
+
+
+async def quickadd(call: Call) -> Response:
+    """A failure is an answer, too: apps read `numResults`."""
+    query = call.params.one("quickadd").strip()
+    try:
+        made = await follow(call.runtime, call.user_id, _address(query), Placing())
+    except ReedbedError as error:
+        return json({"query": query, "numResults": 0, "error": error.message})
+    return json(
+        {"query": query, "numResults": 1, "streamId": feed_name(made.feed_id), "streamName": made.title}
+    )
+
+
+async def export_subscriptions(call: Call) -> Response:
+    headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"'}
+    return Response(await export_opml(call.runtime, call.user_id), 200, headers, "text/x-opml; charset=utf-8")
+
+
+async def import_subscriptions(call: Call) -> Response:
+    """How many feeds were in it: NewsFlash reads the answer as a number."""
+    report = await import_opml(call.runtime, call.user_id, await _opml(call))
+    return text(str(report.imported + report.skipped))
+
+
+async def _opml(call: Call) -> bytes:
+    if call.request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        async with call.request.form(max_files=1) as form:
+            for _, value in form.multi_items():
+                return value.encode() if isinstance(value, str) else await value.read()
+            raise Invalid("Choose a file.", field="file")
+    return await call.request.body()
+
+
+async def rename_tag(call: Call) -> Response:
+    old = _labels(call.params.all("s")) or tuple(call.params.all("t"))
+    new = _labels(call.params.all("dest"))
+    if not old or not new:
+        raise Invalid("s and dest must be labels.", field="s")
+    if old[0] != new[0]:
+        await rename_label(call.runtime, call.user_id, old[0], new[0])
+    return ok()
+
+
+async def disable_tag(call: Call) -> Response:
+    names = (*_labels(call.params.all("s")), *(name for name in call.params.all("t") if name.strip()))
+    if not names:
+        raise Invalid("s must be a label.", field="s")
+    await remove_labels(call.runtime, call.user_id, names)
+    return ok()
+
+
+def _labels(texts: list[str]) -> tuple[str, ...]:
+    streams = (parse_stream(text) for text in texts)
+    return tuple(dict.fromkeys(stream.name for stream in streams if isinstance(stream, LabelStream)))
+
+
+def _address(query: str) -> str:
+    stream = parse_stream(query)
+    return stream.url if isinstance(stream, FeedStream) and stream.url else query
+
+
+router = APIRouter(include_in_schema=False)
+
+METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
+API = "reader/api/0/"
+FRESHRSS = "api/greader.php"
+CONTENTS = "stream/contents"
+ATOM = "reader/atom"
+REQUESTS = Allowance(2_000, 50)
+"""newsboat asks for each feed by itself, and phones synchronise in bursts."""
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+async def _ok(call: Call) -> Response:
+    return ok()
+
+
+def _stub(name: str, empty: object) -> Handler:
+    async def answer(call: Call) -> Response:
+        return json({name: empty})
+
+    return answer
+
+
+READS: dict[str, Handler] = {
+    "token": edit_token,
+    "user-info": user_info,
+    "subscription/list": subscription_list,
+    "subscription/export": export_subscriptions,
+    "tag/list": tag_list,
+    "unread-count": unread_count,
+    "stream/items/ids": greader_contents.item_ids,
+    "stream/items/count": greader_contents.item_count,
+    "stream/items/contents": greader_contents.item_contents,
+    "preference/list": _stub("prefs", []),
+    "preference/stream/list": _stub("streamprefs", {}),
+    "friend/list": _stub("friends", []),
+}
+WRITES: dict[str, Handler] = {
+    "edit-tag": edit_tag,
+    "mark-all-as-read": mark_all_as_read,
+    "subscription/edit": subscription_edit,
+    "subscription/quickadd": quickadd,
+    "subscription/import": import_subscriptions,
+    "rename-tag": rename_tag,
+    "disable-tag": disable_tag,
+    "preference/set": _ok,
+    "preference/stream/set": _ok,
+}
+CONDITIONAL = frozenset({"subscription/list", "tag/list", "unread-count", "stream/items/ids"})
+WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
+
+
+# A base address with a slash at its end puts two in front.
+@router.api_route("//{rest:path}", methods=METHODS)
+@router.api_route("/accounts", methods=METHODS)
+@router.api_route("/accounts/{rest:path}", methods=METHODS)
+@router.api_route("/reader", methods=METHODS)
+@router.api_route("/reader/{rest:path}", methods=METHODS)
+@router.api_route("/api/greader.php", methods=METHODS)
+@router.api_route("/api/greader.php/{rest:path}", methods=METHODS)
+@router.api_route("/greader", methods=METHODS)
+@router.api_route("/greader/{rest:path}", methods=METHODS)
+async def google_reader(request: Request, runtime: RuntimeOf) -> Response:
+    try:
+        answer = await _answer(request, runtime, _endpoint(request.scope["path"]))
+    except ReedbedError as error:
+        answer = text(error.message, status_of(error), headers_of(error))
+    return open_to_all(answer)
+
+
+def _endpoint(path: str) -> str:
+    """What is asked for, without the places and slashes before it."""
+    rest = path.lstrip("/").removeprefix("greader")
+    while (shorter := rest.lstrip("/").removeprefix(FRESHRSS)) != rest:
+        rest = shorter
+    while rest.startswith((API, "/")):
+        rest = rest.removeprefix(API).lstrip("/")
+    return rest
+
+
+async def _answer(request: Request, runtime: Runtime, endpoint: str) -> Response:
+    name = endpoint.rstrip("/")
+    if request.method == "OPTIONS" or name in ("", "accounts", "reader", "reader/api", "reader/api/0"):
+        return ok()
+    if name == "accounts/ClientLogin":
+        return await client_login(request, runtime, await read_params(request))
+    if name == "check/compatibility":
+        return text("PASS")
+    if name in READS or f"{endpoint}/".startswith((f"{CONTENTS}/", f"{ATOM}/")):
+        return await _read(await _call(request, runtime, name), name, endpoint)
+    if name in WRITES:
+        return await _write(await _call(request, runtime, name), name)
+    return text("There is nothing at this address.", 404)
+
+
+async def _call(request: Request, runtime: Runtime, name: str) -> Call | None:
+    caller = await caller_of(request, runtime)
+    if caller is None:
+        return None
+    await spend(runtime, f"reader:{caller.user_id}", REQUESTS)
+    # The body of an import is the file itself.
+    params = read_query(request) if name == "subscription/import" else await read_params(request)
+    return Call(request, runtime, caller, params)
+
+
+async def _read(call: Call | None, name: str, endpoint: str) -> Response:
+    if call is None:
+        return unauthorized()
+    handler = READS.get(name)
+    if handler is None and endpoint.startswith(ATOM):
+        return await greader_contents.stream_atom(call, endpoint[len(ATOM) + 1 :])
+    if handler is None:
+        return await greader_contents.stream_contents(call, endpoint[len(CONTENTS) + 1 :])
+    answer = await handler(call)
+    if name not in CONDITIONAL or call.request.method != "GET":
+        return answer
+    stamps: Stamps = call.request.app.state.reader_stamps
+    return conditional(call.request, stamps, call.user_id, call.runtime.now(), answer)
+
+
+async def _write(call: Call | None, name: str) -> Response:
+    if call is None:
+        return unauthorized()
+    if call.request.method != "POST" and name not in WRITTEN_BY_GET:
+        return text("This is a change: send it by POST.", 405, {"Allow": "POST"})
+    if Scope.WRITE not in call.caller.scopes:
+        raise Forbidden("This token may only read.")
+    return bad_edit_token(call) or await WRITES[name](call)

@@ -1,0 +1,150 @@
+"""Saved searches."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from reedbed.api.entries import FoundList, found_page, keyset_order
+from reedbed.domain.entries import View, ViewQuery
+from reedbed.domain.pagination import decode_cursor, page_limit
+from reedbed.domain.search import SavedSearch, UnreadMatches
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import SearchLimit
+from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
+from reedbed.http.responses import json_response, moment
+from reedbed.services import search
+from reedbed.services.search import SearchOrder
+from reedbed.services.summaries import one_lines
+
+router = APIRouter(prefix="/api/v1/searches", tags=["searches"])
+
+
+class SearchBody(ApiModel):
+    name: str = Field(max_length=200, examples=["Herons"])
+    query: str = Field(max_length=2_000, examples=['heron* "grey heron" -egret is:unread after:30d'])
+
+
+class SearchChange(ApiModel):
+    """What is left out stays as it is."""
+
+    name: str | None = Field(default=None, max_length=200)
+    query: str | None = Field(default=None, max_length=2_000)
+
+
+class SearchesOrder(ApiModel):
+    ids: list[JsonId]
+
+
+class SearchOut(ApiModel):
+    id: str
+    name: str
+    query: str
+    position: int
+    created_at: str
+
+
+class SearchCountOut(ApiModel):
+    id: str
+    unread: int
+    more: bool = Field(description="There are more than these; counting stops at 500.")
+
+
+class SearchList(ApiModel):
+    items: list[SearchOut]
+    next_cursor: str | None
+
+
+class SearchCounts(ApiModel):
+    items: list[SearchCountOut]
+    next_cursor: str | None
+
+
+@router.get("", summary="All saved searches", responses={200: {"model": SearchList}})
+async def list_searches(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    saved = await search.list_searches(runtime, caller.user_id)
+    return json_response({"items": [_search(each) for each in saved], "next_cursor": None})
+
+
+@router.post("", status_code=201, summary="Save a search", responses={201: {"model": SearchOut}})
+async def create(runtime: RuntimeOf, caller: CallerOf, body: SearchBody) -> Response:
+    saved = await search.save_search(runtime, caller.user_id, body.name, body.query)
+    return json_response(_search(saved), 201)
+
+
+@router.get(
+    "/counts", summary="How much is unread in each saved search", responses={200: {"model": SearchCounts}}
+)
+async def counts(runtime: RuntimeOf, caller: CallerOf, _: SearchLimit) -> Response:
+    saved = await search.list_searches(runtime, caller.user_id)
+    counted = await search.unread_matches(runtime, caller.user_id, saved)
+    return json_response({"items": [_count(*pair) for pair in counted.items()], "next_cursor": None})
+
+
+@router.post("/reorder", status_code=204, summary="Set the order of all saved searches")
+async def reorder(runtime: RuntimeOf, caller: CallerOf, body: SearchesOrder) -> Response:
+    await search.reorder_searches(runtime, caller.user_id, body.ids)
+    return Response(status_code=204)
+
+
+@router.get("/{search_id}", summary="One saved search", responses={200: {"model": SearchOut}})
+async def get(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath) -> Response:
+    return json_response(_search(await search.get_search(runtime, caller.user_id, search_id)))
+
+
+@router.get(
+    "/{search_id}/entries",
+    summary="What a saved search finds, without bodies",
+    responses={200: {"model": FoundList}},
+)
+async def list_entries(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    search_id: IdPath,
+    _: SearchLimit,
+    view: Annotated[View, Query()] = "all",
+    order: Annotated[SearchOrder, Query()] = "newest",
+    limit: PageLimit = None,
+    cursor: PageCursor = None,
+) -> Response:
+    name = f"search {search_id} {view} {order}"
+    page = await search.search_page(
+        runtime,
+        caller.user_id,
+        search_id,
+        within=ViewQuery(view),
+        order=order,
+        cursor=None if cursor is None else decode_cursor(cursor, keyset_order(order), name),
+        limit=page_limit(limit),
+    )
+    lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
+    return found_page(page, lines, order, name)
+
+
+@router.patch(
+    "/{search_id}", summary="Rename a saved search or change it", responses={200: {"model": SearchOut}}
+)
+async def change(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath, body: SearchChange) -> Response:
+    changed = await search.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
+    return json_response(_search(changed))
+
+
+@router.delete("/{search_id}", status_code=204, summary="Delete a saved search")
+async def delete(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath) -> Response:
+    await search.delete_search(runtime, caller.user_id, search_id)
+    return Response(status_code=204)
+
+
+def _search(saved: SavedSearch) -> dict[str, object]:
+    return {
+        "id": str(saved.id),
+        "name": saved.name,
+        "query": saved.query,
+        "position": saved.position,
+        "created_at": moment(saved.created_at),
+    }
+
+
+def _count(search_id: int, matches: UnreadMatches) -> dict[str, object]:
+    return {"id": str(search_id), "unread": matches.count, "more": matches.more}

@@ -1,0 +1,262 @@
+"""Everything a user has, in one archive to take along."""
+
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from reedbed.api.bookmarks import bookmark_json, netscape_lines
+from reedbed.api.entries import entry_item
+from reedbed.api.highlights import highlight_json, markdown
+from reedbed.api.published_feeds import published_json
+from reedbed.api.rules import rule_json
+from reedbed.api.subscriptions import subscription_json
+from reedbed.domain.times import to_datetime
+from reedbed.domain.transfer import ImportLine
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf, check_reads_passwords
+from reedbed.http.models import ApiModel
+from reedbed.http.params import IdPath
+from reedbed.http.responses import ArchiveFile, download, json_list, json_response, moment, zipped
+from reedbed.http.uploads import file_body, received_bytes, received_file
+from reedbed.services.bookmarks import every_bookmark
+from reedbed.services.highlights import every_highlight
+from reedbed.services.runtime import Runtime
+from reedbed.services.transfer.jobs import MOST_LINES, Import, get_import, start_file, start_miniflux
+from reedbed.services.transfer.opml import KeptEntry, export_opml, import_opml, kept_entries, spend_export
+from reedbed.services.users import preferences_of
+from reedbed.store import published_feeds, rules, subscriptions, transfer
+
+router = APIRouter(prefix="/api/v1/opml", tags=["opml"])
+
+
+class ImportProblemOut(ApiModel):
+    title: str
+    url: str
+    message: str
+
+
+class ImportLineOut(ImportProblemOut):
+    status: str = Field(description="added, moved, followed, duplicate, skipped or error")
+
+
+class ImportOut(ApiModel):
+    imported: int
+    skipped: int
+    errors: list[ImportProblemOut]
+    lines: list[ImportLineOut] = Field(description="What became of each line of the file.")
+
+
+def lines_out(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
+    """The fields `errors` and `lines` of a report."""
+    named = [asdict(line) for line in lines]
+    errors = [
+        {"title": line["title"], "url": line["url"], "message": line["message"]}
+        for line in named
+        if line["status"] == "error"
+    ]
+    return {"errors": errors, "lines": named}
+
+
+@router.post(
+    "",
+    summary="Follow every feed of an OPML file; fetching goes on in the background",
+    responses={200: {"model": ImportOut}},
+    openapi_extra=file_body("text/x-opml", "application/xml"),
+)
+async def import_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    _, body = await received_bytes(request)
+    report = await import_opml(runtime, caller.user_id, body)
+    counts = {"imported": report.imported, "skipped": report.skipped}
+    return json_response(counts | lines_out(report.lines))
+
+
+@router.get("", summary="All subscriptions as OPML", response_class=Response)
+async def export_file(
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    credentials: Annotated[
+        bool,
+        Query(description="With names and passwords of feeds in their addresses; not for API tokens."),
+    ] = False,
+) -> Response:
+    if credentials:
+        check_reads_passwords(caller)
+    headers = {
+        "Content-Disposition": 'attachment; filename="reedbed.opml"',
+        "Cache-Control": "private, no-store",
+    }
+    written = await export_opml(runtime, caller.user_id, with_credentials=credentials)
+    return Response(written, 200, headers, "text/x-opml; charset=utf-8")
+
+
+imports_router = APIRouter(prefix="/api/v1/import", tags=["opml"])
+
+
+class LibraryOut(ImportOut):
+    source: str = Field(examples=["FreshRSS"])
+    starred: int
+    tagged: int
+    bookmarked: int
+    read: int
+
+
+class MovingOut(ApiModel):
+    id: str
+    name: str
+    status: str = Field(description="pending, running, done or failed")
+    done: int = Field(description="Feeds, marks and entries so far.")
+    total: int = Field(description="Of so many; 0 while nobody knows.")
+    report: LibraryOut = Field(description="What was brought in so far.")
+    problems: int = Field(
+        description=f"Lines that could not be used; the report names the first {MOST_LINES} of all lines."
+    )
+    error: str | None
+
+
+class MinifluxBody(ApiModel):
+    url: str = Field(max_length=2_048, examples=["https://miniflux.example.org"])
+    token: str = Field(max_length=500)
+
+
+ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingOut}}
+
+
+@imports_router.post(
+    "",
+    status_code=202,
+    summary="Bring in a file of another reader: OPML, starred JSON, a database, or a zip archive of these",
+    description=(
+        "What is no such file is refused at once. The rest is work for a worker: ask again at "
+        "`/api/v1/import/{id}`, or listen for `progress` events of the kind `import`."
+    ),
+    responses=ACCEPTED,
+    openapi_extra=file_body("application/octet-stream"),
+)
+async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    async with received_file(request) as (name, path):
+        return json_response(_shape(await start_file(runtime, caller.user_id, name, path)), 202)
+
+
+@imports_router.post(
+    "/miniflux", status_code=202, summary="Bring in everything from a Miniflux", responses=ACCEPTED
+)
+async def bring_miniflux(runtime: RuntimeOf, caller: CallerOf, body: MinifluxBody) -> Response:
+    return json_response(_shape(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202)
+
+
+@imports_router.get("/{import_id}", summary="How far an import is", responses={200: {"model": MovingOut}})
+async def look(runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Response:
+    return json_response(_shape(await get_import(runtime, caller.user_id, import_id)))
+
+
+def _shape(found: Import) -> dict[str, Any]:
+    report = asdict(found.report) | lines_out(found.report.lines)
+    return {**asdict(found), "id": str(found.id), "report": report}
+
+
+export_router = APIRouter(prefix="/api/v1/export", tags=["export"])
+
+_ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+@export_router.get(
+    "",
+    summary="All of one's own data as a zip archive",
+    description=(
+        "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
+        "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
+        "preferences.json and account.json. The archive is written as it is read."
+    ),
+    response_class=StreamingResponse,
+    responses={200: _ARCHIVE},
+)
+async def export_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+    await spend_export(runtime, caller.user_id)
+    at = to_datetime(runtime.now())
+    parts = zipped(_files(runtime, caller), (at.year, at.month, at.day, at.hour, at.minute, at.second))
+    return download(parts, f"export-{at:%Y-%m-%d}.zip", "application/zip")
+
+
+def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
+    user_id = caller.user_id
+    return [
+        ArchiveFile("account.json", _account(runtime, caller)),
+        ArchiveFile("preferences.json", _preferences(caller)),
+        ArchiveFile("subscriptions.opml", _opml(runtime, user_id)),
+        ArchiveFile("subscriptions.json", json_list(_subscriptions(runtime, user_id))),
+        ArchiveFile("rules.json", json_list(_rules(runtime, user_id))),
+        ArchiveFile("searches.json", json_list(_searches(runtime, user_id))),
+        ArchiveFile("published_feeds.json", json_list(_published(runtime, user_id))),
+        ArchiveFile("highlights.json", json_list(_highlights(runtime, user_id))),
+        ArchiveFile("highlights.md", markdown(every_highlight(runtime, user_id))),
+        ArchiveFile("bookmarks.json", json_list(_bookmarks(runtime, user_id))),
+        ArchiveFile("bookmarks.html", netscape_lines(every_bookmark(runtime, user_id))),
+        ArchiveFile("entries.json", json_list(_entries(runtime, user_id))),
+    ]
+
+
+async def _account(runtime: Runtime, caller: Caller) -> AsyncGenerator[bytes]:
+    user = caller.user
+    said = {"email": user.email, "created_at": moment(user.created_at), "exported_at": moment(runtime.now())}
+    yield orjson.dumps(said)
+
+
+async def _preferences(caller: Caller) -> AsyncGenerator[bytes]:
+    yield orjson.dumps(asdict(preferences_of(caller.user)))
+
+
+async def _opml(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    yield await export_opml(runtime, user_id)
+
+
+async def _subscriptions(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        found = await subscriptions.every(tx, user_id)
+    for one in found:
+        yield orjson.dumps(subscription_json(one))
+
+
+async def _rules(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        found = await rules.of_user(tx, user_id)
+    for row in found:
+        yield orjson.dumps(rule_json(row))
+
+
+async def _searches(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        found = await transfer.list_searches(tx, user_id)
+    for one in found:
+        said = {"name": one.name, "query": one.query, "created_at": moment(one.created_at)}
+        yield orjson.dumps(said)
+
+
+async def _published(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        found = await published_feeds.of_user(tx, user_id)
+    for feed in found:
+        yield orjson.dumps(published_json(feed))
+
+
+async def _highlights(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for highlight in every_highlight(runtime, user_id):
+        yield orjson.dumps(highlight_json(highlight))
+
+
+async def _bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for bookmark in every_bookmark(runtime, user_id):
+        yield orjson.dumps(bookmark_json(bookmark))
+
+
+async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for kept in kept_entries(runtime, user_id):
+        yield orjson.dumps(_entry_json(kept))
+
+
+def _entry_json(kept: KeptEntry) -> dict[str, Any]:
+    return {**entry_item(kept.row), "feed_title": kept.words.feed_title, "content": kept.words.content}

@@ -1,0 +1,179 @@
+"""`reedbed admin secrets`: the key that encrypts passwords in the database."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+from pydantic import SecretStr
+
+from reedbed.cli.context import report_options, say, show, with_runtime
+from reedbed.domain.errors import CannotStart
+from reedbed.domain.times import SECOND, rfc3339
+from reedbed.services.runtime import Runtime
+from reedbed.settings import Settings, load, unknown_settings
+
+
+@click.command()
+@report_options
+def health(data_dir: Path | None, *, as_json: bool) -> None:
+    """Check now what is checked every five minutes. Exit code 1 when something is wrong."""
+    rows = with_runtime(_rows, data_dir)
+    if not rows and not as_json:
+        click.echo("All is well.")
+    show(rows, as_json=as_json)
+    sys.exit(1 if rows else 0)
+
+
+async def _rows(runtime: Runtime) -> list[dict[str, Any]]:
+    from reedbed.services.instance import look_now
+
+    return [{"check": one.check, "alarm": one.alarm, "problem": one.text} for one in await look_now(runtime)]
+
+
+HEADINGS = {"feed_fetch_state": "feeds", "summary_queue": "summaries"}
+
+
+@click.command()
+@report_options
+def workers(data_dir: Path | None, *, as_json: bool) -> None:
+    """Every process of this instance: its role, when it was last heard of, what it has in hand."""
+    rows = with_runtime(_worker_rows, data_dir)
+    if not rows and not as_json:
+        click.echo("No process is running.")
+    show(rows, as_json=as_json)
+
+
+async def _worker_rows(runtime: Runtime) -> list[dict[str, Any]]:
+    from reedbed.services.instance import everyone
+
+    found = await everyone(runtime)
+    kinds = sorted({kind for process in found for kind in process.in_hand} | {"feed_fetch_state", "jobs"})
+    return [
+        {
+            "process": process.name,
+            "role": process.role,
+            "version": process.version,
+            "since": rfc3339(process.started_at),
+            "heard_seconds_ago": round(process.silent_for / SECOND),
+            # The name of a table is a kind of string that JSON does not take as a key.
+            **{str(HEADINGS.get(kind, kind)): process.in_hand.get(kind, 0) for kind in kinds},
+            "chores": ", ".join(process.chores) or None,
+        }
+        for process in found
+    ]
+
+
+@click.command()
+def config() -> None:
+    """Print every setting in force, secrets masked; unknown ones are named on stderr."""
+    settings = load()
+    for name in type(settings).model_fields:
+        click.echo(f"REEDBED_{name.upper()}={_shown(name, getattr(settings, name))}")
+    for sentence in unknown_settings():
+        click.echo(sentence, err=True)
+
+
+def _shown(name: str, value: object) -> str:
+    if isinstance(value, SecretStr):
+        return "********" if value.get_secret_value() else ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, cast(tuple[object, ...], value)))
+    return _mask_password(str(value)) if name.endswith("_url") else str(value)
+
+
+def _mask_password(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    credentials, at, host = rest.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}{separator}{user}{':********' if colon else ''}{at}{host}"
+
+
+if TYPE_CHECKING:
+    from reedbed.services.security import Census
+
+
+@click.group()
+def secrets() -> None:
+    """The key that encrypts the passwords of feeds, mailboxes and services."""
+
+
+@secrets.command()
+@report_options
+def status(data_dir: Path | None, *, as_json: bool) -> None:
+    """Say which key encrypts, and whether any password is in clear or cannot be read."""
+    from reedbed.roles.build import open_vault
+
+    settings = load({"data_dir": data_dir})
+    census = asyncio.run(_census(settings))
+    key = open_vault(settings).current
+    source = None if key is None else str(settings.key_file) if key.from_file else "REEDBED_SECRET_KEY"
+    say(
+        (f"Key {key.id} from {source} encrypts. " if key else "There is no key: passwords are in clear. ")
+        + f"In clear: {census.clear}. Under a former key: {census.former}. Unreadable: {census.unreadable}.",
+        {
+            "key": key.id if key else None,
+            "source": source,
+            "clear": census.clear,
+            "former_key": census.former,
+            "unreadable": census.unreadable,
+        },
+        as_json=as_json,
+    )
+
+
+@secrets.command()
+@click.option("--lost-key", is_flag=True, help="Go on though some passwords cannot be read.")
+@report_options
+def rotate(data_dir: Path | None, *, lost_key: bool, as_json: bool) -> None:
+    """Make a new key and encrypt everything with it, also while Reedbed runs.
+
+    With REEDBED_SECRET_KEY: set a new one, put the former one into REEDBED_SECRET_KEY_PREVIOUS, start all
+    processes again, then run this. Former keys stay in the key file, because older backups need them.
+    """
+    from reedbed.store.engine.encryption import add_key
+
+    settings = load({"data_dir": data_dir})
+    unreadable = asyncio.run(_census(settings)).unreadable
+    if unreadable and not lost_key:
+        raise CannotStart(
+            f"{unreadable} passwords are encrypted with a key that is not here. Put the former secret.key "
+            "back, or name the former key in REEDBED_SECRET_KEY_PREVIOUS. If it is lost, run this again with "
+            "--lost-key."
+        )
+    if not settings.secret_key.get_secret_value():
+        try:
+            settings.key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            add_key(settings.key_file)
+        except OSError as error:
+            raise CannotStart(
+                f"The key file {settings.key_file} cannot be written: {error.strerror}. Nothing was changed."
+            ) from error
+    done = with_runtime(_encrypt, data_dir)
+    say(
+        f"{done} stored passwords and tokens are encrypted with the new key."
+        + (f" {unreadable} cannot be read and have to be entered again." if unreadable else ""),
+        {"encrypted": done, "unreadable": unreadable},
+        as_json=as_json,
+    )
+
+
+async def _encrypt(runtime: Runtime) -> int:
+    from reedbed.services.security import encrypt_stored
+
+    return await encrypt_stored(runtime.db, runtime.now())
+
+
+async def _census(settings: Settings) -> "Census":
+    from reedbed.roles.build import open_vault
+    from reedbed.services.security import count_secrets
+    from reedbed.store.engine.connect import open_database
+    from reedbed.store.startup import prepare
+
+    await prepare(settings.database, may_migrate=False)
+    db = await open_database(settings.database, pool_size=1, vault=open_vault(settings))
+    try:
+        return await count_secrets(db)
+    finally:
+        await db.close()

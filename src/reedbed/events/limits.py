@@ -1,0 +1,101 @@
+"""Politeness towards each host, across all workers: one request per `delay`, and few at the same time."""
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from reedbed.domain.times import HOUR, SECOND, Millis
+from reedbed.domain.users import Allowance
+
+MOST_BUCKETS = 100_000
+
+
+class Limiter(Protocol):
+    async def wait_for(self, key: str, allowance: Allowance) -> float:
+        """Take one token; 0 when it may go on, else the seconds until it may."""
+        ...
+
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        """Return one token that was taken."""
+        ...
+
+
+class MemoryLimiter:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    async def wait_for(self, key: str, allowance: Allowance) -> float:
+        now = self._clock()
+        tokens, then = self._buckets.get(key, (allowance.burst, now))
+        # Even a clock that only counts on goes back where a machine or a test sets it.
+        tokens = min(allowance.burst, tokens + max(0.0, now - then) * allowance.per_second)
+        if tokens < 1:
+            self._buckets[key] = (tokens, now)
+            return (1 - tokens) / allowance.per_second
+        if len(self._buckets) >= MOST_BUCKETS and key not in self._buckets:
+            self._forget_oldest()
+        self._buckets[key] = (tokens - 1, now)
+        return 0.0
+
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        if key in self._buckets:
+            tokens, then = self._buckets[key]
+            self._buckets[key] = (min(allowance.burst, tokens + 1), then)
+
+    def _forget_oldest(self) -> None:
+        oldest_first = sorted(self._buckets, key=lambda key: self._buckets[key][1])
+        for key in oldest_first[: MOST_BUCKETS // 10]:
+            del self._buckets[key]
+
+
+FORGET_AFTER = 4_096
+LONGEST_WAIT: Millis = HOUR
+"""No queue at a host is longer; a turn beyond is a clock that was set."""
+
+
+class Pacer(Protocol):
+    async def reserve(self, host: str, delay: Millis) -> Millis:
+        """How long to wait for this caller's turn; the next caller's is `delay` later."""
+        ...
+
+    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+        """A token for one of `most` requests in flight; None while there are so many.
+
+        A token that nobody gives back, because its process has died, ends with its lease.
+        """
+        ...
+
+    async def leave(self, host: str, token: str) -> None: ...
+
+
+class MemoryPacer:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next: dict[str, Millis] = {}
+        self._in_flight: dict[str, dict[str, Millis]] = {}
+
+    async def reserve(self, host: str, delay: Millis) -> Millis:
+        now = int(self._clock() * SECOND)
+        turn = min(max(now, self._next.get(host, 0)), now + LONGEST_WAIT)
+        self._next[host] = turn + delay
+        if len(self._next) > FORGET_AFTER:
+            self._next = {name: moment for name, moment in self._next.items() if moment > now}
+        return turn - now
+
+    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+        now = int(self._clock() * SECOND)
+        held = {token: end for token, end in self._in_flight.get(host, {}).items() if end > now}
+        token = None
+        if len(held) < most:
+            token = secrets.token_hex(8)
+            held[token] = now + lease
+        self._in_flight[host] = held
+        return token
+
+    async def leave(self, host: str, token: str) -> None:
+        held = self._in_flight.get(host, {})
+        held.pop(token, None)
+        if not held:
+            self._in_flight.pop(host, None)

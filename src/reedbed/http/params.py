@@ -1,0 +1,78 @@
+"""Cursors for short lists ordered by name, where a position is good enough."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
+
+from fastapi import Query, Response
+from pydantic import BeforeValidator, WithJsonSchema
+
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.pagination import MAX_LIMIT, decode_cursor, encode_cursor
+from reedbed.http.responses import json_response
+
+MOST = 2**53 - 1
+_SCHEMA = WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,15}$", "examples": ["42"]})
+
+
+def _id(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
+        raise ValueError("must be an id: a string of digits")
+    return value
+
+
+def path_id(value: Any) -> int:
+    """An impossible id in a path is answered as an unknown one: there is nothing there."""
+    try:
+        return _id(value)
+    except ValueError:
+        raise NotFound("There is nothing with this id.") from None
+
+
+JsonId = Annotated[int, BeforeValidator(_id), _SCHEMA]
+IdPath = Annotated[int, BeforeValidator(path_id), _SCHEMA]
+
+
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}
+
+# Text for `page_limit`, so that a wrong one is told in our own words.
+PageLimit = Annotated[str | None, Query(), WithJsonSchema(_LIMIT)]
+PageCursor = Annotated[str | None, Query(max_length=200)]
+
+
+class Listed(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+T = TypeVar("T", bound=Listed)
+
+
+def before_of(cursor: str | None, view: str) -> int | None:
+    """The id below which the page begins; None for the first one."""
+    return None if cursor is None else decode_cursor(cursor, "newest", view).id
+
+
+def newest_first(found: Sequence[T], size: int, view: str, as_json: Callable[[T], object]) -> Response:
+    """The page of `size` items; that one more was found tells that there is a next one."""
+    shown = found[:size]
+    following = encode_cursor(0, shown[-1].id, "newest", view) if len(found) > size else None
+    return json_response({"items": [as_json(one) for one in shown], "next_cursor": following})
+
+
+MAX_OFFSET = 1_000_000
+
+
+def read_offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    digits = cursor.removeprefix("o")
+    if cursor == digits or not digits.isascii() or not digits.isdigit() or len(digits) > 7:
+        raise Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
+    return min(int(digits), MAX_OFFSET)
+
+
+def next_offset(offset: int, limit: int, found: int) -> str | None:
+    """`found` counts one more row than was wanted, when there is one."""
+    return f"o{offset + limit}" if found > limit else None

@@ -1,0 +1,93 @@
+"""A zip archive of any size, written as it is read: only what is not sent yet is in memory."""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from io import RawIOBase
+from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import orjson
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant, rfc3339
+
+
+def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content), status, headers, "application/json")
+
+
+def moment(value: Instant | None) -> str | None:
+    return None if value is None else rfc3339(value)
+
+
+def text_id(value: int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def download(parts: AsyncGenerator[bytes], name: str, media_type: str) -> StreamingResponse:
+    headers = {
+        "Content-Disposition": f'attachment; filename="reedbed-{name}"',
+        "Cache-Control": "private, no-store",
+        # Whatever a browser takes it for, nothing inside may run.
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    return StreamingResponse(parts, 200, headers, media_type)
+
+
+async def json_list(items: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """A JSON list of items that are JSON already, one a line."""
+    opening = b"[\n"
+    async for item in items:
+        yield opening + item
+        opening = b",\n"
+    yield b"[]\n" if opening == b"[\n" else b"\n]\n"
+
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+Moment = tuple[int, int, int, int, int, int]
+
+LEVEL = 4
+
+
+@record
+class ArchiveFile:
+    name: str
+    parts: AsyncIterable[bytes]
+
+
+class _Pipe(RawIOBase):
+    """What `ZipFile` writes to: a stream that cannot be wound back."""
+
+    def __init__(self) -> None:
+        self.waiting: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        self.waiting.append(bytes(data))
+        return len(self.waiting[-1])
+
+    def take(self) -> bytes:
+        taken = b"".join(self.waiting)
+        self.waiting.clear()
+        return taken
+
+
+async def zipped(files: Iterable[ArchiveFile], moment: Moment) -> AsyncGenerator[bytes]:
+    """`moment` is what the archive says its files are from."""
+    pipe = _Pipe()
+    with ZipFile(pipe, "w", ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        for file in files:
+            about = ZipInfo(file.name, moment)
+            about.compress_type = ZIP_DEFLATED
+            with archive.open(about, "w", force_zip64=True) as writer:
+                async for part in file.parts:
+                    writer.write(part)
+                    if pipe.waiting:
+                        yield pipe.take()
+            yield pipe.take()
+    yield pipe.take()

@@ -1,0 +1,93 @@
+"""Forms are read as UTF-8, whatever encoding they claim.
+
+Browsers send nothing else, RFC 7578 knows no such claim, and among Python's encodings are some that fail
+where nobody expects it, or make signs that no database can hold.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from fastapi import Request
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reedbed.domain.errors import Invalid
+
+CHUNK = 1_000_000
+LONGEST_NAME = 100
+
+
+def file_body(*raw_types: str) -> dict[str, Any]:
+    """How the OpenAPI document tells of it."""
+    file = {"type": "string", "format": "binary"}
+    form = {"schema": {"type": "object", "properties": {"file": file}}}
+    content = {"multipart/form-data": form} | {one: {"schema": file} for one in raw_types}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def received_bytes(request: Request) -> tuple[str, bytes]:
+    """Its name and what is in it."""
+    name, chunks = await _content(request)
+    return name, b"".join([some async for some in chunks])
+
+
+@asynccontextmanager
+async def received_file(request: Request) -> AsyncGenerator[tuple[str, Path]]:
+    """Its name, and where it lies for as long as it is looked at: it may be too large for memory."""
+    with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as file:
+        name, chunks = await _content(request)
+        await _write(file.file, chunks)
+        yield name, Path(file.name)
+
+
+async def _content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return "", request.stream()
+    upload = (await request.form()).get("file")
+    if not isinstance(upload, UploadFile):
+        raise Invalid("Choose a file.", field="file")
+    return (upload.filename or "")[:LONGEST_NAME], _chunks(upload)
+
+
+async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:
+    try:
+        while some := await upload.read(CHUNK):
+            yield some
+    finally:
+        await upload.close()
+
+
+async def _write(file: IO[bytes], chunks: AsyncIterator[bytes]) -> None:
+    async for some in chunks:
+        await asyncio.to_thread(file.write, some)
+    await asyncio.to_thread(file.flush)
+
+
+MULTIPART = b"multipart/form-data"
+
+
+class PlainForms:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            # In place: the layers outside look into the same scope afterwards.
+            scope["headers"] = [
+                (name, _plain(value) if name == b"content-type" else value)
+                for name, value in scope["headers"]
+            ]
+        await self._app(scope, receive, send)
+
+
+def _plain(content_type: bytes) -> bytes:
+    kind, options = parse_options_header(content_type)
+    if kind.strip() != MULTIPART or b"charset" not in options:
+        return content_type
+    boundary = options.get(b"boundary", b"").replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return MULTIPART + b'; boundary="' + boundary + b'"'

@@ -1,0 +1,246 @@
+"""The article of a page: its text, its pictures and links, and what the page says about it.
+
+trafilatura says which words are the article; `article_layout` then takes them from the page itself, so that
+pictures, tables, code and links stay where they were; `clean` makes the result harmless.
+
+It walks trees of hostile pages in C and Python and can take seconds on the worst of them. Callers run it off
+the event loop, in a process they can stop where many pages of strangers are read.
+"""
+
+import re
+from typing import cast
+from urllib.parse import urljoin
+
+from lxml import etree, html
+
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+from reedbed.ingest.article.layout import article_markup
+from reedbed.ingest.article.metadata import Metadata, read_metadata
+from reedbed.ingest.article.selectors import Chosen, choose
+from reedbed.ingest.language import detect_language
+from reedbed.ingest.sanitize import clean_html
+from reedbed.ingest.sanitize.media import MAX_ATTRIBUTES, find_tag_end, read_attributes, unwrap_noscript
+from reedbed.ingest.text import clean_text, lead_image, plain_text
+
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_TAG_NAME = re.compile(r"<[a-zA-Z][^ \t\n\f\r/>]*")
+_MONSTER = 4_000
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def page_source(page: str | bytes, limit: int) -> str | None:
+    """None when it is longer than `limit`."""
+    if len(page) > limit:
+        return None
+    text = page if isinstance(page, str) else _decoded(page)
+    # lxml refuses text that declares an encoding, and characters XML does not know.
+    return _without_monsters(_NOT_IN_XML.sub("", _XML_DECLARATION.sub("", text, count=1)))
+
+
+def _without_monsters(source: str) -> str:
+    """Tags with thousands of attributes cost a parser the square of their number."""
+    monsters: list[tuple[int, int]] = []
+    end = 0
+    while name := _TAG_NAME.search(source, end):
+        end = find_tag_end(source, name.end()) + 1
+        if end == 0:
+            break
+        if (
+            end - name.start() > _MONSTER
+            and len(read_attributes(source[name.end() : end - 1])) == MAX_ATTRIBUTES
+        ):
+            monsters.append((name.start(), end))
+    for start, end in reversed(monsters):
+        source = source[:start] + source[end:]
+    return source
+
+
+def _decoded(page: bytes) -> str:
+    for encoding in ("utf-8-sig", _declared(page)):
+        try:
+            return page.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return page.decode("windows-1252", "replace")
+
+
+def _declared(page: bytes) -> str:
+    found = _CHARSET.search(page[:4_096])
+    return found[1].decode("ascii").lower() if found else "utf-8"
+
+
+def base_of(tree: html.HtmlElement, url: str) -> str:
+    for element in tree.iter("base"):
+        href = element.get("href")
+        if href:
+            try:
+                return urljoin(url, href)
+            except ValueError:
+                break
+    return url
+
+
+_SHORT, _MIDDLING = 700, 1_800
+_CONSENT_PHRASES = 2
+_LOOKED_AT = 20_000
+_PASSWORD = re.compile(r"""<input[^>]{0,500}\stype\s*=\s*["']?password""", re.IGNORECASE)
+
+_ERROR_TITLE = re.compile(
+    r"^(?:error\b|(?:http )?(?:error )?[45]\d\d\b)|page not found|not found\b|access denied|"
+    r"forbidden|just a moment|"
+    r"attention required|are you (?:a )?(?:human|robot)|verify you are human|security check|"
+    r"service unavailable|"
+    r"bad gateway|seite nicht gefunden|page introuvable|página no encontrada|página não encontrada|"
+    r"pagina non trovata",
+    re.IGNORECASE,
+)
+_ERROR_TEXT = re.compile(
+    r"enable javascript and cookies to continue|checking your browser|"
+    r"verify(?:ing)? (?:that )?you are (?:a )?human|"
+    r"unusual traffic from your|you have been blocked|request could not be satisfied|"
+    r"the page you (?:are|were) looking for|"
+    r"(?:this|the) page (?:doesn.t|does not|no longer) exist|complete the captcha",
+    re.IGNORECASE,
+)
+_CONSENT = re.compile(
+    r"before you continue|we value your privacy|we and our (?:\d+ )?partners|your privacy choices|"
+    r"manage (?:your )?(?:cookie|consent)|"
+    r"accept all (?:cookies)?|cookie (?:policy|settings|preferences)|consent to (?:the use of )?cookies|"
+    r"legitimate interest|wir (?:und unsere partner )?verwenden cookies|nous utilisons des cookies|"
+    r"utilizamos cookies",
+    re.IGNORECASE,
+)
+_PAYWALL = re.compile(
+    r"subscribe (?:now )?to (?:continue|keep) reading|subscribers? only|for subscribers|already a subscriber|"
+    r"to (?:read|continue reading) (?:the (?:full|rest)|this (?:article|story))|"
+    r"start your (?:free )?(?:trial|subscription)|"
+    r"become a (?:member|subscriber) to|you(?:'|’)ve reached your (?:free )?(?:article )?limit|"
+    r"free articles? (?:left|remaining)|"
+    r"reste de l(?:'|’)article|réservé aux abonnés|jetzt (?:abonnieren|weiterlesen mit)|nur für abonnenten|"
+    r"exclusivo para (?:suscriptores|assinantes)|contenido exclusivo",
+    re.IGNORECASE,
+)
+# Said beside the text rather than in it; the looser phrases above stand in the menus of free pages too.
+_WALL = re.compile(
+    r"(?:subscribe|sign ?up|register|log ?in|sign ?in)(?: now)? to (?:continue|keep) reading|"
+    r"(?:subscribe|sign ?up|register) to read (?:the (?:full|rest)|this)|you(?:'|"
+    r"’)ve reached your (?:free )?article limit",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(
+    r"(?:log|sign) ?in to (?:continue|view|read|your account)|please (?:log|sign) ?in|you must be logged in|"
+    r"forgot(?:ten)? (?:your )?password|anmelden|se connecter|iniciar sesión",
+    re.IGNORECASE,
+)
+
+
+def closed_gate(source: str, metadata: Metadata, text: str) -> str | None:
+    """One sentence about what stands between us and the article, or None. `source` is the whole page."""
+    if len(text) > _MIDDLING:
+        return None
+    if not metadata.free or _PAYWALL.search(text):
+        return "The article is behind a paywall."
+    return _short_gate(source, metadata, text) if len(text) <= _SHORT else None
+
+
+def _short_gate(source: str, metadata: Metadata, text: str) -> str | None:
+    if _ERROR_TITLE.search(metadata.title or "") or _ERROR_TEXT.search(text):
+        return "The site answered with an error page."
+    if len(set(map(str.lower, _CONSENT.findall(text)))) >= _CONSENT_PHRASES:
+        return "The site asks for consent first."
+    page = plain_text(source)[:_LOOKED_AT]
+    if _PASSWORD.search(source) and _LOGIN.search(page):
+        return "The site asks to log in first."
+    return "The article is behind a paywall." if _WALL.search(page) else None
+
+
+MAX_BYTES = 2_000_000
+MAX_ELEMENTS = 40_000
+MIN_TEXT = 10
+"""Characters; pages with less to read than this are no articles, unless they show a picture."""
+
+
+@record
+class Article:
+    title: str | None
+    byline: str | None
+    site_name: str | None
+    published: Instant | None
+    lang: str | None
+    image: str | None
+    content_html: str
+    """Clean."""
+    text: str
+
+
+@record
+class NotAnArticle:
+    """`reason` is one plain sentence for the person who asked."""
+
+    reason: str
+
+
+def extract_article(
+    page: str | bytes, url: str, *, keep: str | None = None, drop: str | None = None
+) -> Article | NotAnArticle:
+    """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not.
+
+    Where nothing fits what is to be kept, the article is looked for as on any page.
+    """
+    source = page_source(page, MAX_BYTES)
+    if source is None:
+        return NotAnArticle("The page is too large to read as an article.")
+    tree = _tree(source)
+    if tree is None:
+        return NotAnArticle("The page could not be read as HTML.")
+    base = base_of(tree, url)
+    metadata = read_metadata(tree, base)
+    chosen = choose(source, keep, drop) if keep or drop else Chosen("", "")
+    if chosen is None:
+        return NotAnArticle("The feed's selectors took too long on this page.")
+    content = clean_html(chosen.kept or _markup(chosen, tree, url, metadata.title), base)
+    text = clean_text(content)
+    # What a person chose by hand is the article, whatever it says.
+    reason = None if chosen.kept and text else _no_article(source, metadata, content, text)
+    return NotAnArticle(reason) if reason else _article(metadata, content, text)
+
+
+def _tree(source: str) -> html.HtmlElement | None:
+    if "<noscript" in source:
+        source = unwrap_noscript(source)
+    try:
+        tree = etree.fromstring(source, html.HTMLParser(remove_comments=True, remove_pis=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    # An empty document has no tree; one with too many elements has more than anyone wants to read.
+    if tree is None or cast("float", tree.xpath("count(//*)")) > MAX_ELEMENTS:
+        return None
+    return tree
+
+
+def _markup(chosen: Chosen, tree: html.HtmlElement, url: str, title: str | None) -> str:
+    looked_at = _tree(chosen.rest) if chosen.rest else tree
+    return "" if looked_at is None else article_markup(looked_at, url, title)
+
+
+def _no_article(source: str, metadata: Metadata, content: str, text: str) -> str | None:
+    if reason := closed_gate(source, metadata, text):
+        return reason
+    if len(text) < MIN_TEXT and "<img " not in content:
+        return "The page holds no article text."
+    return None
+
+
+def _article(metadata: Metadata, content: str, text: str) -> Article:
+    return Article(
+        title=metadata.title,
+        byline=metadata.byline,
+        site_name=metadata.site_name,
+        published=metadata.published,
+        lang=metadata.lang or detect_language(text),
+        image=metadata.image or lead_image(content),
+        content_html=content,
+        text=text,
+    )

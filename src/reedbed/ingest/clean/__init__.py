@@ -1,5 +1,0 @@
-"""Hostile markup becomes reading. `clean_html` is the door."""
-
-from reedbed.ingest.clean.html import clean_html
-
-__all__ = ["clean_html"]

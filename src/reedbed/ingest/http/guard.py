@@ -1,0 +1,141 @@
+"""How a guarded connection is made: the only place that builds a connector for aiohttp."""
+
+import errno
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_LOOPBACK = ip_address("127.0.0.1")
+
+_CLOSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
+    (IPv4Network(network), words)
+    for network, words in (
+        ("0.0.0.0/8", "this network"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared by a carrier"),
+        ("127.0.0.0/8", "loopback"),
+        ("168.63.129.16/32", "a cloud's own service"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.31.196.0/24", "reserved"),
+        ("192.52.193.0/24", "reserved"),
+        ("192.88.99.0/24", "a 6to4 relay"),
+        ("192.168.0.0/16", "private"),
+        ("192.175.48.0/24", "reserved"),
+        ("198.18.0.0/15", "benchmarking"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved"),
+    )
+)
+
+# Only 2000::/3 is handed out for public use: whatever lies outside is refused, named here or not.
+_PUBLIC_V6 = IPv6Network("2000::/3")
+_CLOSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
+    (IPv6Network(network), words)
+    for network, words in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("::ffff:0:0/96", "IPv4 in disguise"),
+        ("::/96", "IPv4 in disguise"),
+        ("64:ff9b::/96", "NAT64"),
+        ("64:ff9b:1::/48", "NAT64"),
+        ("100::/64", "reserved"),
+        ("2001::/32", "Teredo"),
+        ("2001::/23", "reserved"),
+        ("2001:db8::/32", "documentation"),
+        ("2002::/16", "6to4"),
+        ("3fff::/20", "documentation"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "site-local"),
+        ("ff00::/8", "multicast"),
+    )
+)
+
+_OPEN_LOW_PORTS = frozenset({80, 443})
+_FIRST_HIGH_PORT = 1024
+# Services that take an HTTP request for commands, or were never meant for strangers.
+_CLOSED_HIGH_PORTS = frozenset(
+    {1433, 1521, 1719, 1720, 1723, 1883, 2049, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190}
+    | {5060, 5061, 5432, 5671, 5672, 5900, 5984, 6000, 6379, 6380, 6432, 6443, 6566, *range(6665, 6670)}
+    | {6679, 6697, 8883, 9042, 9092, 9100, 9200, 9300, 10080, 10250, 11211, 26379, 27017, 50000}
+)
+
+
+class AddressRefused(OSError):
+    """The guard said no. An OSError, so that the client treats it as a connection that cannot be made."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EACCES, reason)
+        self.reason = reason
+
+
+class Guard:
+    """Which addresses the program may talk to; `allow_networks` are the operator's exceptions."""
+
+    def __init__(self, allow_networks: Sequence[Network] = ()) -> None:
+        self._allowed = tuple(allow_networks)
+
+    def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
+        """Why this address is closed, in one sentence; None when it is open."""
+        if self._is_allowed(ip):
+            return None
+        if (words := _closed_because(ip)) is not None:
+            return (
+                f"The address points to a private network ({words}). "
+                "An operator can allow it with REEDBED_ALLOW_NETWORKS."
+            )
+        if port is not None and not _is_open_port(port):
+            return f"Port {port} is not used for web pages and is not contacted."
+        return None
+
+    def refuse_host(self, host: str, port: int | None = None) -> str | None:
+        """The same for a host as it stands in a URL; a name that must be looked up passes here."""
+        ip = literal_address(host)
+        return None if ip is None else self.refuse_reason(ip, port)
+
+    def check(self, host: str, port: int) -> None:
+        """Raise `AddressRefused` unless this numeric address is open."""
+        try:
+            ip = ip_address(host)
+        except ValueError:
+            raise AddressRefused("The address could not be understood.") from None
+        if (reason := self.refuse_reason(ip, port)) is not None:
+            raise AddressRefused(reason)
+
+    def _is_allowed(self, ip: Address) -> bool:
+        plain = ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip
+        return any(plain.version == network.version and plain in network for network in self._allowed)
+
+
+def _closed_because(ip: Address) -> str | None:
+    if isinstance(ip, IPv4Address):
+        return next((words for network, words in _CLOSED_V4 if ip in network), None)
+    if (words := next((words for network, words in _CLOSED_V6 if ip in network), None)) is not None:
+        return words
+    return None if ip in _PUBLIC_V6 else "reserved"
+
+
+def _is_open_port(port: int) -> bool:
+    if port < _FIRST_HIGH_PORT:
+        return port in _OPEN_LOW_PORTS
+    return port not in _CLOSED_HIGH_PORTS
+
+
+def literal_address(host: str) -> Address | None:
+    """The address that a host as it stands in a URL is; None for a name that must be looked up."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+        return _LOOPBACK
+    if not name[-1:].isdigit() and ":" not in name:
+        return None
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None

@@ -1,0 +1,191 @@
+"""Pictures handed on, kept as files for a while. What cannot be kept is only slower."""
+
+import asyncio
+import io
+import os
+import struct
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from reedbed.domain.records import record
+from reedbed.domain.refresh.outcomes import Fetched
+from reedbed.ingest.discovery import decode_page, read_links
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.headers import Target, parse_target
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_SIDE = 64
+_MAX_BYTES = 512 * 1024
+_MAX_PAGE = 1024 * 1024
+_MAX_PIXELS = 2048 * 2048
+_MAX_TRIES = 4
+_TOTAL_SECONDS = 45.0
+_ACCEPT = "image/png, image/webp, image/x-icon, image/jpeg, image/gif;q=0.8, */*;q=0.1"
+_ICO_MAGIC = b"\0\0\1\0"
+_PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+# Told by the bytes alone, and no other decoder of Pillow is ever opened.
+_FORMATS = ("PNG", "ICO", "JPEG", "GIF", "WEBP", "BMP")
+
+
+@record
+class Icon:
+    png: bytes
+
+
+async def find_icon(fetcher: Fetcher, site_url: str | None, feed_icon: str | None) -> Icon | None:
+    """The feed's own picture if it has one that can be read, else the site's."""
+    try:
+        async with asyncio.timeout(_TOTAL_SECONDS):
+            return await _find(fetcher, site_url, feed_icon)
+    except TimeoutError:
+        return None
+
+
+def draw_icon(picture: bytes) -> Icon | None:
+    """None for what is no picture, too large a one, or a single pixel."""
+    from PIL import Image
+
+    if picture.startswith(_ICO_MAGIC) and not _frames_fit(picture):
+        return None
+    try:
+        with Image.open(io.BytesIO(picture), formats=_FORMATS) as image:
+            image.draft("RGB", (2 * _SIDE, 2 * _SIDE))
+            if image.width * image.height > _MAX_PIXELS or min(image.size) < 2:
+                return None
+            return Icon(_small_square(image))
+    # Pillow's decoders raise nearly anything on damaged bytes.
+    except Exception:
+        return None
+
+
+async def _find(fetcher: Fetcher, site_url: str | None, feed_icon: str | None) -> Icon | None:
+    if feed_icon and (icon := await _fetch_icon(fetcher, feed_icon)) is not None:
+        return icon
+    if not site_url:
+        return None
+    for address in (await _site_icons(fetcher, site_url))[:_MAX_TRIES]:
+        if (icon := await _fetch_icon(fetcher, address)) is not None:
+            return icon
+    return None
+
+
+async def _site_icons(fetcher: Fetcher, site_url: str) -> list[str]:
+    page = await fetcher.fetch_page(site_url, max_bytes=_MAX_PAGE)
+    address, named = site_url, ()
+    if isinstance(page, Fetched):
+        html = decode_page(page.body, page.content_type)
+        links = await asyncio.to_thread(read_links, html, page.url)
+        address, named = page.url, links.icons
+    usual = parse_target("/favicon.ico", address)
+    return [*named, *([usual.href] if isinstance(usual, Target) else [])]
+
+
+async def _fetch_icon(fetcher: Fetcher, url: str) -> Icon | None:
+    outcome = await fetcher.fetch_page(url, max_bytes=_MAX_BYTES, accept=_ACCEPT)
+    if not isinstance(outcome, Fetched):
+        return None
+    return await asyncio.to_thread(draw_icon, outcome.body)
+
+
+def _frames_fit(ico: bytes) -> bool:
+    """An ICO's directory may say 16 by 16 where the picture inside is of any size."""
+    try:
+        (count,) = struct.unpack_from("<H", ico, 4)
+        offsets = [struct.unpack_from("<I", ico, 6 + 16 * entry + 12)[0] for entry in range(min(count, 256))]
+        return all(_pixels(ico, offset) <= _MAX_PIXELS for offset in offsets)
+    except struct.error:
+        return False
+
+
+def _pixels(ico: bytes, offset: int) -> int:
+    if ico.startswith(_PNG_MAGIC, offset):
+        width, height = struct.unpack_from(">II", ico, offset + 16)
+    else:
+        width, height = struct.unpack_from("<ii", ico, offset + 4)
+    return abs(width) * abs(height)
+
+
+def _small_square(image: "Image.Image") -> bytes:
+    from PIL import Image
+
+    drawn = image.convert("RGBA")
+    drawn.thumbnail((_SIDE, _SIDE), Image.Resampling.LANCZOS)
+    square = Image.new("RGBA", (_SIDE, _SIDE), (0, 0, 0, 0))
+    square.paste(drawn, ((_SIDE - drawn.width) // 2, (_SIDE - drawn.height) // 2))
+    written = io.BytesIO()
+    square.save(written, "PNG", optimize=True)
+    return written.getvalue()
+
+
+log = structlog.get_logger()
+
+_ROOM_AFTER_TRIMMING = 0.8
+
+
+class ImageCache:
+    """Blocking: call it in a thread. Several processes may share a folder."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._held: int | None = None
+
+    def get(self, url: str) -> bytes | None:
+        path = self._path(url)
+        try:
+            data = path.read_bytes()
+            os.utime(path)  # the least lately shown go first
+        except OSError:
+            return None
+        return data
+
+    def put(self, url: str, data: bytes) -> None:
+        path = self._path(url)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}.part")
+            draft.write_bytes(data)
+            draft.replace(path)
+        except OSError as error:
+            log.warning("a picture could not be kept", folder=str(self._folder), error=error.strerror)
+            return
+        self._held = (self._sum() if self._held is None else self._held) + len(data)
+        if self._held > self._max_bytes:
+            self._held = self._trim()
+
+    def _trim(self) -> int:
+        held = self._sum()
+        for path, size in sorted(self._files(), key=lambda file: _last_shown(file[0])):
+            if held <= self._max_bytes * _ROOM_AFTER_TRIMMING:
+                break
+            with suppress(OSError):
+                path.unlink()
+                held -= size
+        return held
+
+    def _sum(self) -> int:
+        return sum(size for _, size in self._files())
+
+    def _files(self) -> list[tuple[Path, int]]:
+        found: list[tuple[Path, int]] = []
+        for path in self._folder.glob("*/*"):
+            with suppress(OSError):
+                found.append((path, path.stat().st_size))
+        return found
+
+    def _path(self, url: str) -> Path:
+        name = sha256(url.encode("utf-8", "replace")).hexdigest()
+        return self._folder / name[:2] / name
+
+
+def _last_shown(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,282 @@
+"""One MIME message, however broken, to a `Mail`: the standard library takes it apart, this bounds it."""
+
+import re
+from binascii import Error as BadBase64
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import compat32
+from email.utils import parsedate_to_datetime
+from html import escape
+from typing import TypeAlias, cast
+
+from reedbed.domain.newsletters import Mail, NotAMail, Picture
+from reedbed.domain.records import record
+from reedbed.domain.text import storable
+from reedbed.domain.times import Instant, from_datetime
+from reedbed.ingest.parse.charset import as_utf8
+
+MAX_DEPTH = 20
+MAX_PARTS = 300
+MAX_HEADER_BYTES = 256 * 1024
+MAX_HEADER = 4_000
+MAX_TEXT = 2_000_000
+"""Characters of one body; cleaning reads less still."""
+MAX_PICTURE = 3 * 1024 * 1024
+MAX_PICTURES = 50
+MAX_PICTURES_BYTES = 12 * 1024 * 1024
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+_MESSAGE_ID = re.compile(r"<([^<>\s]{1,600})>")
+_COMMENT = re.compile(r"\(((?:[^()\\]|\\.)*)\)")
+_MAILBOX_PART = re.compile(rf'"((?:[^"\\]|\\.)*)"|{_COMMENT.pattern}|<([^<>]*)(?:>|\Z)|[^"(<]+|.')
+_BARE_ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s,;:<>()"@]+)@[^\s,;:<>()"@]+')
+_ESCAPED = re.compile(r"\\(.)")
+_MAX_ID = 600
+"""PostgreSQL indexes no value of more than a third of a page."""
+
+
+def readable(value: str) -> str:
+    """One line of text; never fails."""
+    raw = _from_bytes(value[:MAX_HEADER])
+    return storable(" ".join(_CONTROL.sub(" ", _decoded(raw)).split()))
+
+
+def readable_list(value: str) -> str:
+    """A list of addresses in brackets, in which white space only folds lines."""
+    return "".join(readable(value).split())
+
+
+def mailbox(value: str) -> tuple[str, str]:
+    """Name and address of the first mailbox; empty where there is none.
+
+    An address in brackets comes first, whatever stands before it: a name may hold a comma or another address
+    that nobody quoted. `parseaddr` reads such headers in another way from one Python to the next.
+    """
+    text = _from_bytes(" ".join(value[:MAX_HEADER].split()))
+    words: list[str] = []
+    comments: list[str] = []
+    for part in _MAILBOX_PART.finditer(text):
+        quoted, comment, address = part.groups()
+        if address is not None and "@" in address:
+            return readable("".join(words)), storable(address.strip())
+        if comment is not None:
+            comments.append(comment)
+        words.append(part[0].strip('"') if quoted is None else _ESCAPED.sub(r"\1", quoted))
+    bare = _BARE_ADDRESS.search(_COMMENT.sub(" ", text))
+    return (readable("".join(comments[:1])), storable(bare[0])) if bare else ("", "")
+
+
+def message_id(value: str) -> str:
+    found = _MESSAGE_ID.search(value[:MAX_HEADER])
+    return storable(found[1] if found else "".join(value.split()).strip("<>")[:_MAX_ID])
+
+
+def moment_of(value: str) -> Instant | None:
+    try:
+        return from_datetime(parsedate_to_datetime(value[:200].strip()))
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None
+
+
+def is_spam(headers: Iterable[tuple[str, str]]) -> bool:
+    """A filter on the way says so; a sender who writes this harms only their own mail."""
+    return any(
+        name.lower() in ("x-spam-flag", "x-spam-status", "x-mailgun-sflag")
+        and value.strip().lower().startswith("yes")
+        for name, value in headers
+    )
+
+
+def _from_bytes(value: str) -> str:
+    """The parser keeps bytes beyond ASCII as lone surrogates."""
+    if value.isascii():
+        return value
+    data = value.encode("utf-8", "surrogateescape")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return as_utf8(data, "text/plain; charset=windows-1252").decode("utf-8", "replace")
+
+
+def _decoded(value: str) -> str:
+    if "=?" not in value:
+        return value
+    try:
+        parts = decode_header(value)
+    except (HeaderParseError, BadBase64, ValueError):
+        return value
+    return "".join(
+        part if isinstance(part, str) else _text(part, charset or "us-ascii") for part, charset in parts
+    )
+
+
+def _text(data: bytes, charset: str) -> str:
+    text = as_utf8(data, f"text/plain; charset={charset}")
+    return text.decode("utf-8", "replace")
+
+
+_SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+
+def media_type(data: bytes) -> str | None:
+    """None for everything a browser might run, like SVG."""
+    for signature, kind in _SIGNATURES:
+        if data.startswith(signature):
+            return kind
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/avif" if data[4:12] in (b"ftypavif", b"ftypavis") else None
+
+
+class Album:
+    """Collects pictures until a mail has had its share."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Picture] = {}
+        self._bytes = 0
+
+    def add(self, cid: str, data: bytes) -> None:
+        cid = cid.strip().strip("<>")[:500]
+        fits = len(data) <= MAX_PICTURE and self._bytes + len(data) <= MAX_PICTURES_BYTES
+        if not cid or cid in self._found or len(self._found) >= MAX_PICTURES or not fits:
+            return
+        if media_type(data) is not None:
+            self._found[cid] = Picture(cid, data)
+            self._bytes += len(data)
+
+    def pictures(self) -> tuple[Picture, ...]:
+        return tuple(self._found.values())
+
+
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
+_META_CHARSET = re.compile(rb"<meta[^<>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
+
+_Part: TypeAlias = "Message[str, str]"
+
+
+def read_mime(raw: bytes) -> Mail | NotAMail:
+    """Bounded in depth, parts and size; not in time: see `isolation`."""
+    end = _END_OF_HEADERS.search(raw[: MAX_HEADER_BYTES + 4])
+    if end is None and len(raw) > MAX_HEADER_BYTES:
+        return NotAMail("The headers of this mail are too long.")
+    try:
+        message = BytesParser(policy=compat32).parsebytes(raw)
+    except RecursionError:
+        return NotAMail("The parts of this mail are nested too deep.")
+    headers = [(name, str(value)) for name, value in message.raw_items()]
+    return _mail(message, _Headers(headers))
+
+
+class _Headers:
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self.pairs = pairs
+
+    def first(self, *names: str) -> str:
+        """The first of these that says something."""
+        for name in names:
+            found = next((value for key, value in self.pairs if key.lower() == name and value.strip()), "")
+            if found:
+                return found
+        return ""
+
+    def every(self, name: str) -> list[str]:
+        return [value for key, value in self.pairs if key.lower() == name]
+
+
+def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
+    name, address = mailbox(headers.first("from", "sender", "return-path"))
+    if not address:
+        return NotAMail("The mail does not say who sent it.")
+    reading = _Reading()
+    body = reading.of(message, 0)
+    if reading.broken:
+        return NotAMail(reading.broken)
+    return Mail(
+        sender=address,
+        sender_name=name,
+        subject=readable(headers.first("subject")),
+        message_id=message_id(headers.first("message-id")),
+        sent_at=moment_of(headers.first("date")),
+        html=storable(body.html[:MAX_TEXT]),
+        text=storable(body.text[:MAX_TEXT]),
+        pictures=reading.album.pictures(),
+        list_unsubscribe=readable_list(headers.first("list-unsubscribe")),
+        list_unsubscribe_post=readable(headers.first("list-unsubscribe-post")),
+        auth_results=tuple(readable(value) for value in headers.every("authentication-results")[:10]),
+        spam=is_spam(headers.pairs),
+    )
+
+
+@record
+class _Body:
+    html: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True)
+class _Reading:
+    parts: int = 0
+    broken: str = ""
+    album: Album = field(default_factory=Album)
+
+    def of(self, part: _Part, depth: int) -> _Body:
+        self.parts += 1
+        if depth > MAX_DEPTH or self.parts > MAX_PARTS:
+            self.broken = "This mail has too many parts, or they are nested too deep."
+        if self.broken:
+            return _Body()
+        kind = part.get_content_type()
+        if part.is_multipart():
+            return self._many(part, kind, depth)
+        if kind in ("text/html", "text/plain") and part.get_content_disposition() != "attachment":
+            text = _part_text(part)
+            return _Body(html=text) if kind == "text/html" else _Body(text=text)
+        if kind.startswith("image/"):
+            self.album.add(str(part.get("Content-ID") or part.get("Content-Location") or ""), _data(part))
+        return _Body()
+
+    def _many(self, part: _Part, kind: str, depth: int) -> _Body:
+        if not kind.startswith("multipart/"):
+            return _Body()  # a mail within the mail is an attachment
+        children = [self.of(child, depth + 1) for child in cast("list[_Part]", part.get_payload())]
+        if kind == "multipart/alternative":
+            return _Body(_last(each.html for each in children), _first(each.text for each in children))
+        text = "\n\n".join(each.text for each in children if each.text)
+        if not any(each.html for each in children):
+            return _Body(text=text)
+        return _Body("".join(each.html or _as_html(each.text) for each in children), text)
+
+
+def _part_text(part: _Part) -> str:
+    data = _data(part)
+    charset = part.get_param("charset")
+    named = charset if isinstance(charset, str) else ""
+    if not named and (meta := _META_CHARSET.search(data[:4_000])):
+        named = meta[1].decode("ascii", "replace")
+    claim = f"text/plain; charset={named}" if named else "text/plain; charset=windows-1252"
+    return as_utf8(data[: 4 * MAX_TEXT], claim).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _data(part: _Part) -> bytes:
+    try:
+        data = part.get_payload(decode=True)
+    except (ValueError, LookupError, AssertionError):
+        data = None
+    return data if isinstance(data, bytes) else b""
+
+
+def _as_html(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>" if text.strip() else ""
+
+
+def _first(texts: Iterable[str]) -> str:
+    return next((text for text in texts if text), "")
+
+
+def _last(texts: Iterable[str]) -> str:
+    return _first(reversed(list(texts)))

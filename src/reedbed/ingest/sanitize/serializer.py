@@ -1,0 +1,265 @@
+"""Writes clean markup from well-formed markup in one walk, or refuses.
+
+Everything written is text without `<`, or a tag of a known element whose attributes were judged one by one,
+so the output is harmless whatever the input was. What a browser might read otherwise than it stands here
+(crossed or unclosed tags, a paragraph in a paragraph, text loose in a table, values without quotes) is
+refused with None: the caller then lets nh3 parse it and walks over what nh3 wrote.
+"""
+
+import re
+from html import escape, unescape
+from itertools import chain
+
+from reedbed.ingest.sanitize.media import settled_image, settled_source
+from reedbed.ingest.sanitize.rules import (
+    ELEMENTS,
+    HEADINGS,
+    LINK_BARRIERS,
+    LIST_BARRIERS,
+    MAX_ADDRESS,
+    RULES,
+    TABLE_CONTEXT,
+    Element,
+    Page,
+)
+
+MAX_DEPTH = 96
+
+_ATTRIBUTE = re.compile(r' ([a-z\-]+)="([^"]*)"')
+_LOOSE_AMPERSAND = re.compile("&(?!amp;|lt;|gt;)")
+_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#[0-9]{1,6});")
+# In an attribute, `&copy=` is no reference, and `&copy` without a semicolon follows rules of its own.
+_UNCERTAIN_REFERENCE = re.compile(rf"(?!{_REFERENCE.pattern})&(?![A-Za-z0-9]+=)[A-Za-z0-9#]")
+# The commonest link of all, with nothing in its address that would have to be written otherwise.
+_PLAIN_LINK = re.compile(r'a href="https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&\-]*"\Z')
+_LINK_END = ' target="_blank" rel="noopener noreferrer"'
+_WRITTEN_ALWAYS = {
+    "audio": ' controls="" preload="none"',
+    "img": ' loading="lazy" decoding="async"',
+    "video": ' controls="" preload="none"',
+}
+_A, _P = ELEMENTS["a"], ELEMENTS["p"]
+# Stands for an element whose tags are not written, and for one whose text goes too.
+_BARE = Element("", attributes=frozenset())
+_SILENT = Element("", attributes=frozenset(), skeleton=True)
+_IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
+_TO_ESCAPE = re.compile(r"[&<>\"']")
+
+Start = tuple[str, Element, str, int]
+"""A start tag: (the end tag that belongs to it, element, as written, how much of it a reader sees)."""
+Stack = list[tuple[str, Element, Element, int, int]]
+"""Open elements: (the end tag to come, element, the one around it, its place in the output, the weight before
+it)."""
+
+_NOTHING: Start = ("", _BARE, "", 0)
+# Tags that are written as they stand, and those that never are.
+_PLAIN_STARTS: dict[str, Start] = {
+    name: (f"/{name}", element, f"<{element.name}>", 0)
+    for name, element in ELEMENTS.items()
+    if not element.void and name not in _WRITTEN_ALWAYS
+} | {
+    "br": ("", ELEMENTS["br"], "<br>", 0),
+    "br/": ("", ELEMENTS["br"], "<br>", 0),
+    "br /": ("", ELEMENTS["br"], "<br>", 0),
+    "script": ("/script", _SILENT, "", 0),
+    "span": ("/span", _BARE, "", 0),
+    "style": ("/style", _SILENT, "", 0),
+}
+
+
+def write_clean(html: str, page: Page) -> str | None:
+    # Every tag of every entry passes this loop: what most of them need stands here without a further call.
+    out: list[str] = []
+    stack: Stack = []
+    end_tag: str | None = None
+    parent = _BARE
+    paragraphs = weight = 0  # the weight grows with all a reader sees: an element that adds none is empty
+    first, *pieces = html.split("<")
+    if first:
+        out.append(_text(first))
+    for piece in pieces:
+        tag, closed, text = piece.partition(">")
+        if tag == end_tag and closed:
+            _, element, parent, place, before = stack.pop()
+            end_tag = stack[-1][0] if stack else None
+            if element is _P:
+                paragraphs -= 1
+            if before == weight and element.removable:
+                _remove_empty(out, place, element)
+            else:
+                out.append(element.end)
+        else:
+            start = _PLAIN_STARTS.get(tag) or _start(tag, parent, page)
+            if start is None or not closed:
+                return None
+            closing, element, written, seen = start
+            if element.block and paragraphs:
+                return None
+            if (
+                (element.particular or parent.skeleton)
+                and parent.name not in element.at_home
+                and not _fits(element, parent, stack)
+            ):
+                return None
+            weight += seen
+            if closing:
+                if len(stack) >= MAX_DEPTH and element is not _SILENT:
+                    element, written = _BARE, ""
+                stack.append((closing, element, parent, len(out), weight - seen))
+                end_tag = closing
+                if element is not _BARE:
+                    parent = element
+                    if element is _P:
+                        paragraphs += 1
+            out.append(written)
+        if text and parent is not _SILENT:
+            if "&" in text or ">" in text:
+                text = _text(text)
+            out.append(text)
+            if text and not text.isspace():
+                weight += 1
+                if parent.skeleton:
+                    return None
+    return None if stack else "".join(out)
+
+
+def _text(text: str) -> str:
+    if ">" in text or _LOOSE_AMPERSAND.search(text):
+        return escape(unescape(text), quote=False).replace("\r", "\n")
+    return text
+
+
+def _remove_empty(out: list[str], place: int, element: Element) -> None:
+    """Of an empty inline element the space it made between words stays."""
+    space = not element.block and any(piece.isspace() for piece in out[place:])
+    out[place:] = [" "] if space else []
+
+
+def _start(tag: str, parent: Element, page: Page) -> Start | None:
+    if _PLAIN_LINK.match(tag) and tag.count("&") == tag.count("&amp;") and len(tag) < MAX_ADDRESS:
+        return "/a", _A, f"<{tag}{_LINK_END}>", 0
+    if tag.startswith("!--") and tag.endswith("--"):
+        return _NOTHING
+    name, _, source = tag.removesuffix("/").rstrip(" ").partition(" ")
+    attributes = _attributes(f" {source}") if source else {}
+    element = ELEMENTS.get(name)
+    if attributes is None or element is None:
+        return _PLAIN_STARTS[name] if attributes is not None and name in {"script", "style"} else None
+    match element.name:
+        case "img":
+            return _image(element, attributes, page)
+        case "source":
+            return _source(element, attributes, parent, page)
+        case _ if element.void:
+            return "", element, f"<{element.name}{_judged(element, attributes, page)}>", element.name == "hr"
+        case _:
+            return _element(name, element, _judged(element, attributes, page))
+
+
+def _attributes(source: str) -> dict[str, str] | None:
+    """The attributes of a tag if they are written as nh3 does: in lower case and with double quotes."""
+    found: list[tuple[str, str]] = _ATTRIBUTE.findall(source)
+    attributes = dict(found)
+    if sum(map(len, chain(*found))) + 4 * len(attributes) != len(source):
+        return None
+    if "&" in source:
+        if _UNCERTAIN_REFERENCE.search(source):
+            return None
+        return {name: _REFERENCE.sub(_character, value) for name, value in found}
+    return attributes
+
+
+def _character(reference: re.Match[str]) -> str:
+    return unescape(reference[0])
+
+
+def _element(name: str, element: Element, attributes: str) -> Start:
+    if element is _A:
+        if ' href="' in attributes and ' href="#' not in attributes:
+            attributes += _LINK_END
+    else:
+        attributes += _WRITTEN_ALWAYS.get(element.name, "")
+    if not attributes and element.name == "span":
+        return _PLAIN_STARTS["span"]
+    # A place to go to and something to play are not empty.
+    seen = ' id="' in attributes or ' name="' in attributes or ' src="' in attributes
+    return f"/{name}", element, f"<{element.name}{attributes}>", seen
+
+
+def _image(element: Element, attributes: dict[str, str], page: Page) -> Start:
+    settled = settled_image(attributes, page.base)
+    written = _judged(element, settled, page) if settled else ""
+    if ' src="' not in written and ' data-http-src="' not in written:
+        return _NOTHING
+    return "", element, f"<img{written}{_WRITTEN_ALWAYS['img']}>", 1
+
+
+def _source(element: Element, attributes: dict[str, str], parent: Element, page: Page) -> Start:
+    written = _judged(element, settled_source(attributes), page)
+    if parent.name in {"audio", "video"} and ' src="' in written:
+        return "", element, f"<source{written}>", 1
+    if parent.name == "picture" and ' srcset="' in written:
+        return "", element, f"<source{written}>", 0
+    return _NOTHING
+
+
+def _judged(element: Element, attributes: dict[str, str], page: Page) -> str:
+    tag, known = element.name, element.attributes
+    written = ""
+    for name, value in attributes.items():
+        if name in known and (kept := RULES[name](page, tag, value)) is not None:
+            written += f' {name}="{_quoted(kept)}"'
+    return written
+
+
+def _fits(element: Element, parent: Element, stack: Stack) -> bool:
+    """Would a parser leave this element where it stands?"""
+    if element.parents and parent.name not in element.parents:
+        return False
+    if parent.skeleton and element.name not in TABLE_CONTEXT.get(parent.name, ()):
+        return False
+    guard = _GUARDS.get(element.name)
+    return guard is None or guard(stack, parent.name)
+
+
+def _may_open_heading(_stack: Stack, parent: str) -> bool:
+    return parent not in HEADINGS
+
+
+def _may_open_link(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "a", LINK_BARRIERS)
+
+
+def _may_open_item(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "li", LIST_BARRIERS)
+
+
+def _may_open_term(stack: Stack, _parent: str) -> bool:
+    return not _open_before(stack, "dd", LIST_BARRIERS) and not _open_before(stack, "dt", LIST_BARRIERS)
+
+
+def _may_open_ruby_text(stack: Stack, parent: str) -> bool:
+    return parent not in _IMPLIED_ENDS or not _open_before(stack, "ruby", LINK_BARRIERS)
+
+
+def _open_before(stack: Stack, name: str, barriers: frozenset[str]) -> bool:
+    for _, element, _, _, _ in reversed(stack):
+        if element.name == name:
+            return True
+        if element.name in barriers:
+            return False
+    return False
+
+
+def _quoted(value: str) -> str:
+    return escape(value) if _TO_ESCAPE.search(value) else value
+
+
+_GUARDS = {
+    "a": _may_open_link,
+    "dd": _may_open_term,
+    "dt": _may_open_term,
+    "li": _may_open_item,
+    "rp": _may_open_ruby_text,
+    "rt": _may_open_ruby_text,
+} | dict.fromkeys(HEADINGS, _may_open_heading)

@@ -1,0 +1,545 @@
+"""Zip archives of exports. They may be hostile, so everything about them is bounded.
+
+Nothing is unpacked under a name from the archive, archives inside the archive are not opened, and the number
+of files, the size of the directory and the unpacked bytes have limits whatever the archive claims.
+"""
+
+import re
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, cast
+from urllib.parse import urlencode
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import orjson
+from lxml import etree
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
+from reedbed.domain.text import shown_line, writable
+from reedbed.domain.times import LATEST, SECOND, Instant, from_datetime
+from reedbed.domain.transfer import (
+    LONGEST_TEXT,
+    MOST_FEEDS,
+    MOST_KEPT,
+    MOST_READS,
+    MOST_TEXT,
+    STARRED_JSON,
+    ForeignEntry,
+    ForeignFeed,
+    Library,
+    OpmlDocument,
+    OpmlOutline,
+    ReadMark,
+)
+from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.parse.prolog import without_doctype
+from reedbed.ingest.parse.xml import MAX_ATTRIBUTES
+
+MAX_BYTES = 10_000_000
+MAX_DEPTH = 32
+MAX_OUTLINES = 50_000
+MAX_TEXT = 2_048
+
+_NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
+_OTHER_EXPORT = "This is not an OPML file. Other exports are brought in under Settings, Your data."
+_OTHER_EXPORTS = (b"PK\x03\x04", b"SQLite format 3\0", b"{", b"[")
+# References to what no XML may hold; lxml would leave out the element they stand in, and say nothing.
+_NO_CHARACTER = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
+_END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
+_KNOWN = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
+
+
+def read_opml(body: bytes) -> OpmlDocument:
+    """Raises `Invalid` with a plain sentence when the bytes are no OPML."""
+    if len(body) > MAX_BYTES:
+        raise Invalid("The file is larger than 10 MB.", field="file")
+    if body.startswith(_OTHER_EXPORTS):
+        raise Invalid(_OTHER_EXPORT, field="file")
+    root = _parse(body)
+    if root is None or _name(root) != "opml":
+        raise Invalid(_NOT_OPML, field="file")
+    head = next((child for child in root if _name(child) == "head"), None)
+    bodies = [child for child in root if _name(child) == "body"]
+    reader = _Reader()
+    outlines = tuple(outline for part in bodies for outline in reader.outlines(part, 1))
+    return OpmlDocument(_head_title(head), outlines, _head_pairs(head), cut_off=_is_cut_off(body))
+
+
+def write_opml(document: OpmlDocument) -> bytes:
+    root = etree.Element("opml", version="2.0")
+    head = etree.SubElement(root, "head")
+    etree.SubElement(head, "title").text = writable(document.title)
+    for name, value in document.head:
+        etree.SubElement(head, name).text = writable(value)
+    body = etree.SubElement(root, "body")
+    _append(body, document.outlines)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def outlines(self, parent: Any, depth: int) -> Iterable[OpmlOutline]:
+        if depth > MAX_DEPTH:
+            return
+        for element in parent:
+            if _name(element) != "outline":
+                continue
+            self._count += 1
+            if self._count > MAX_OUTLINES:
+                raise Invalid(f"The file lists more than {MAX_OUTLINES} outlines.", field="file")
+            yield self._outline(element, depth)
+
+    def _outline(self, element: Any, depth: int) -> OpmlOutline:
+        # lxml searches from the first one for each of them: a hundred thousand would take minutes.
+        if len(element.attrib) > MAX_ATTRIBUTES:
+            raise Invalid(f"An outline has more than {MAX_ATTRIBUTES} attributes.", field="file")
+        attributes = {str(name): str(value)[:MAX_TEXT].strip() for name, value in element.attrib.items()}
+        known = {name.lower(): value for name, value in attributes.items() if name.lower() in _KNOWN}
+        others = tuple((name, value) for name, value in attributes.items() if name.lower() not in _KNOWN)
+        return OpmlOutline(
+            title=known.get("title") or known.get("text") or "",
+            xml_url=known.get("xmlurl") or None,
+            html_url=known.get("htmlurl") or None,
+            type=known.get("type") or None,
+            attributes=others,
+            children=tuple(self.outlines(element, depth + 1)),
+        )
+
+
+def _parse(body: bytes) -> Any:
+    # No entity is ever expanded: a document type is cut out before lxml sees it.
+    stripped = _NO_CHARACTER.sub(b"", without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n")))
+    parser = etree.XMLParser(
+        recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
+    try:
+        return etree.fromstring(stripped, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _is_cut_off(body: bytes) -> bool:
+    """Without its last tag, in whatever encoding: two bytes a letter leave zeros between."""
+    return _END.search(body.replace(b"\0", b"")) is None
+
+
+def _name(element: Any) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+
+
+def _head_title(head: Any) -> str:
+    return next((value for name, value in _texts(head) if name == "title"), "")
+
+
+def _head_pairs(head: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in _texts(head) if name != "title" and name.isidentifier())
+
+
+def _texts(head: Any) -> list[tuple[str, str]]:
+    if head is None:
+        return []
+    return [(_name(child), (child.text or "").strip()[:MAX_TEXT]) for child in head if _name(child)]
+
+
+def _append(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
+    for outline in outlines:
+        element = etree.SubElement(
+            parent, "outline", text=writable(outline.title), title=writable(outline.title)
+        )
+        for name, value in (
+            ("type", outline.type),
+            ("xmlUrl", outline.xml_url),
+            ("htmlUrl", outline.html_url),
+            *outline.attributes,
+        ):
+            if value and _is_attribute_name(name):
+                element.set(name, writable(value))
+        _append(element, outline.children)
+
+
+def _is_attribute_name(name: str) -> bool:
+    """Plain names, and `{namespace}name` as lxml writes them."""
+    return re.fullmatch(r"(\{[^{}\s]+\})?[A-Za-z_][\w.\-]*", name) is not None
+
+
+def text(value: Any) -> str:
+    return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+
+
+def listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+AT_ONCE = 200
+MOST_STARRED = 10_000
+MOST_READ = 5_000
+_LARGEST_ANSWER = 20_000_000
+_NOT_THERE = "There is no Miniflux at this address."
+
+
+async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
+    """Raises `Invalid` with the reason when it cannot be had."""
+    asking = _asking(fetcher, address, token)
+    feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MOST_FEEDS])
+    titles = {feed.key: feed.title for feed in feeds}
+    starred = await asking.entries({"starred": "true"}, MOST_STARRED)
+    read = await asking.entries({"status": "read"}, MOST_READ)
+    return Library(
+        "Miniflux",
+        feeds,
+        tuple(_kept(starred, titles)),
+        tuple(ReadMark(_key(one), None, text(one.get("url")) or None) for one in read),
+    )
+
+
+async def check_miniflux(fetcher: Fetcher, address: str, token: str) -> None:
+    """Raises `Invalid` when there is none, or the token does not open it."""
+    await _asking(fetcher, address, token).feeds()
+
+
+def _asking(fetcher: Fetcher, address: str, token: str) -> "_Asking":
+    if not token.strip():
+        raise Invalid("Miniflux needs a token: make one under Settings, API Keys.", field="token")
+    return _Asking(fetcher, _base(address), token.strip())
+
+
+class _Asking:
+    def __init__(self, fetcher: Fetcher, base: str, token: str) -> None:
+        self._fetcher = fetcher
+        self._base = base
+        self._token = token
+
+    async def feeds(self) -> list[Any]:
+        answer = await self._ask("/v1/feeds")
+        if not isinstance(answer, list):
+            raise Invalid(_NOT_THERE, field="url")
+        return listed(answer)
+
+    async def entries(self, wanted: Mapping[str, str], most: int) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        size = 0
+        while len(found) < most:
+            query = {**wanted, "order": "id", "direction": "desc", "limit": AT_ONCE, "offset": len(found)}
+            answer = await self._ask(f"/v1/entries?{urlencode(query)}")
+            some = [mapping(one) for one in listed(mapping(answer).get("entries"))]
+            found += some
+            size += sum(len(text(one.get("content"))) for one in some)
+            if len(some) < AT_ONCE or size > MOST_TEXT:
+                break
+        return found[:most]
+
+    async def _ask(self, path: str) -> Any:
+        request = FetchRequest(
+            self._base + path,
+            accept="application/json",
+            max_bytes=_LARGEST_ANSWER,
+            token=("X-Auth-Token", self._token),
+        )
+        outcome = await self._fetcher.fetch(request)
+        if isinstance(outcome, Fetched):
+            try:
+                return orjson.loads(outcome.body)
+            except orjson.JSONDecodeError as error:
+                raise Invalid(_NOT_THERE, field="url") from error
+        if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
+            raise Invalid("Miniflux does not know this token.", field="token")
+        reason = getattr(outcome, "message", "")
+        raise Invalid(f"Miniflux could not be asked. {reason}".strip(), field="url")
+
+
+def _base(address: str) -> str:
+    if not isinstance(parse_target(address.strip()), Target):
+        raise Invalid("The address must start with http:// or https://", field="url")
+    return address.strip().rstrip("/").removesuffix("/v1")
+
+
+def _feed(one: Mapping[str, Any]) -> ForeignFeed:
+    folder = text(mapping(one.get("category")).get("title"))
+    path = (folder,) if folder and folder != "All" else ()
+    return ForeignFeed(str(one.get("id")), text(one.get("feed_url")), text(one.get("title")), path)
+
+
+def _kept(entries: list[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[ForeignEntry]:
+    for one in entries:
+        yield ForeignEntry(
+            feed_key=_key(one),
+            feed_title=titles.get(_key(one), ""),
+            guid=None,
+            url=text(one.get("url")) or None,
+            title=text(one.get("title")),
+            content=text(one.get("content")),
+            author=text(one.get("author")) or None,
+            published=_moment(one.get("published_at")),
+        )
+
+
+def _key(one: Mapping[str, Any]) -> str:
+    return str(one.get("feed_id"))
+
+
+def _moment(value: Any) -> int | None:
+    try:
+        return from_datetime(datetime.fromisoformat(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+_NOT_STARRED = "This JSON file holds no list of starred entries."
+_IN_SECONDS = 100_000_000_000
+"""A larger number counts milliseconds: this many seconds is the year 5138."""
+_LABEL = "/label/"
+_MOST_LABELS = 20
+_STATE = "/state/com.google/"
+_STARRED = "starred"
+_OTHER_LISTS = ("like", "broadcast", "created", "unread")
+"""Marks in lists that are not of starred entries: liked, shared and written ones, and all of a feed."""
+_FEED_LIST = "/state/org.freshrss/feed/"
+
+
+class NothingStarred(Invalid):
+    pass
+
+
+def read_starred(body: bytes) -> Library:
+    try:
+        document: Any = orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise Invalid("This file is no whole JSON document.", field="file") from error
+    items = [mapping(item) for item in listed(mapping(document).get("items", document))]
+    only_marked = _FEED_LIST in text(mapping(document).get("id"))
+    kept = tuple(_entries(items, only_marked=only_marked, some_marked=_is_marked(items)))
+    reads = tuple(_reads(items))
+    if not kept and not reads:
+        raise NothingStarred(_NOT_STARRED, field="file")
+    return Library(STARRED_JSON, _feeds(items, kept), kept, reads)
+
+
+def _is_marked(items: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the list tells starred entries from others; one that does not holds starred ones only."""
+    states = {state for item in items for state in _states(item)}
+    return not states.isdisjoint((_STARRED, *_OTHER_LISTS))
+
+
+def _states(item: Mapping[str, Any]) -> Iterator[str]:
+    return (one.partition(_STATE)[2] for one in _streams(item) if _STATE in one)
+
+
+def _streams(item: Mapping[str, Any]) -> list[str]:
+    return [one for one in listed(item.get("categories")) if isinstance(one, str)]
+
+
+def _entries(
+    items: Iterable[Mapping[str, Any]], *, only_marked: bool, some_marked: bool
+) -> Iterator[ForeignEntry]:
+    count, size = 0, 0
+    for item in items:
+        states = set(_states(item))
+        unmarked = not only_marked and not (some_marked and states)
+        entry = _entry(item, starred=unmarked or _STARRED in states)
+        if entry is None or not (entry.starred or entry.tags):
+            continue
+        count, size = count + 1, size + len(entry.content)
+        if count > MOST_KEPT or size > MOST_TEXT:
+            raise Invalid(f"This file holds too much: at most {MOST_KEPT} entries are taken.", field="file")
+        yield entry
+
+
+def _entry(item: Mapping[str, Any], *, starred: bool) -> ForeignEntry | None:
+    url = _address(item)
+    title = text(item.get("title"))
+    if url is None and not title:
+        return None
+    return ForeignEntry(
+        feed_key=_feed_key(item),
+        feed_title=text(mapping(item.get("origin")).get("title")),
+        guid=_guid(item),
+        url=url,
+        title=title,
+        content=_content(item),
+        author=text(item.get("author")) or None,
+        published=_starred_time(item.get("published")),
+        starred=starred,
+        tags=_labels(item),
+    )
+
+
+def _feed_key(item: Mapping[str, Any]) -> str:
+    origin = mapping(item.get("origin"))
+    stream = text(origin.get("feedUrl")) or text(origin.get("streamId")).removeprefix("feed/")
+    return stream if stream.startswith(("http://", "https://")) else ""
+
+
+def _guid(item: Mapping[str, Any]) -> str | None:
+    return text(item.get("guid")) or text(item.get("originId")) or None
+
+
+def _reads(items: Iterable[Mapping[str, Any]]) -> Iterator[ReadMark]:
+    count = 0
+    for item in items:
+        mark = ReadMark(_feed_key(item), _guid(item), _address(item))
+        if "read" in _states(item) and mark.feed_key and (mark.guid or mark.url) and count < MOST_READS:
+            count += 1
+            yield mark
+
+
+def _address(item: Mapping[str, Any]) -> str | None:
+    for name in ("canonical", "alternate"):
+        for link in listed(item.get(name)):
+            if href := text(mapping(link).get("href")):
+                return href
+    return text(item.get("canonicalUrl")) or text(item.get("url")) or None
+
+
+def _content(item: Mapping[str, Any]) -> str:
+    for name in ("content", "summary"):
+        part = item.get(name)
+        if said := text(part) or text(mapping(part).get("content")):
+            return said
+    return ""
+
+
+def _labels(item: Mapping[str, Any]) -> tuple[str, ...]:
+    said = [
+        one if isinstance(one, str) else text(mapping(one).get("label")) for one in listed(item.get("tags"))
+    ]
+    folder = _folder(item)
+    labels = [one.partition(_LABEL)[2] for one in _streams(item) if _LABEL in one and one != folder]
+    return tuple(dict.fromkeys(label for label in (*labels, *said) if label and "/" not in label))[
+        :_MOST_LABELS
+    ]
+
+
+def _folder(item: Mapping[str, Any]) -> str | None:
+    """FreshRSS writes the category of the feed as the first label, right after the reading list."""
+    streams = _streams(item)
+    if len(streams) > 1 and streams[0] == "user/-/state/com.google/reading-list":
+        return streams[1] if streams[1].startswith("user/-/label/") else None
+    return None
+
+
+def _feeds(items: Iterable[Mapping[str, Any]], kept: Iterable[ForeignEntry]) -> tuple[ForeignFeed, ...]:
+    """The feeds they come from. They are not followed for it: to star is not to follow."""
+    folders = {_feed_key(item): _folder(item) for item in items}
+    titles = dict.fromkeys(key for key in folders if key) | {
+        entry.feed_key: entry.feed_title for entry in kept if entry.feed_key
+    }
+    return tuple(
+        ForeignFeed(key, key, title or "", _path(folders.get(key)), follow=False)
+        for key, title in list(titles.items())[:MOST_FEEDS]
+    )
+
+
+def _path(folder: str | None) -> tuple[str, ...]:
+    return (folder.partition(_LABEL)[2],) if folder else ()
+
+
+def _starred_time(value: Any) -> Instant | None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LATEST:
+        return None
+    return value * SECOND if value < _IN_SECONDS else value
+
+
+LARGEST = 200_000_000
+MOST_UNPACKED = 200_000_000
+MOST_MEMBERS = 10_000
+_LARGEST_DIRECTORY = 3_000_000
+_CHUNK = 1_000_000
+_LONGEST_NAME = 100
+
+_ZIP_END = struct.Struct("<4s4H2LH")
+"""The record that ends an archive: among others its number of files and the size of its directory."""
+_LONGEST_COMMENT = 65_535
+_ZIP64_LOCATOR = 20
+_ENCRYPTED = 0x1
+_KNOWN_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
+_NOT_READ = re.compile(r"(?:^|/)(?:__MACOSX/|\._)|\.html?$", re.IGNORECASE)
+
+_TOO_LARGE = "This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."
+_DAMAGED = "This zip archive is damaged or not complete. Download it again."
+_LOCKED = "This zip archive needs a password. Unpack it and bring in its files."
+
+
+def is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def readable_members(path: Path) -> Iterator[tuple[str, Path]]:
+    """Name and unpacked copy of each file that may be an export. A copy is gone when the next one comes."""
+    _check_directory(path)
+    try:
+        with ZipFile(path) as archive:
+            yield from _unpacked(archive)
+    except (BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
+        raise Invalid(_DAMAGED, field="file") from error
+
+
+def _check_directory(path: Path) -> None:
+    """`ZipFile` reads the whole directory into memory, so its size is looked at before."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise Invalid(_TOO_LARGE, field="file")
+    with path.open("rb") as file:
+        file.seek(max(0, size - _ZIP_END.size - _LONGEST_COMMENT - _ZIP64_LOCATOR))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < _ZIP_END.size:
+        raise Invalid(_DAMAGED, field="file")
+    _, _, _, _, count, directory, _, _ = _ZIP_END.unpack_from(tail, at)
+    # What needs the 64-bit form is larger than anything that is accepted.
+    is_64_bit = tail[max(0, at - _ZIP64_LOCATOR) : at].startswith(b"PK\x06\x07")
+    if is_64_bit or count > MOST_MEMBERS or directory > _LARGEST_DIRECTORY:
+        raise Invalid(_TOO_LARGE, field="file")
+
+
+def _unpacked(archive: ZipFile) -> Iterator[tuple[str, Path]]:
+    members = archive.infolist()
+    if len(members) > MOST_MEMBERS:
+        raise Invalid(_TOO_LARGE, field="file")
+    if any(member.flag_bits & _ENCRYPTED for member in members):
+        raise Invalid(_LOCKED, field="file")
+    room = MOST_UNPACKED
+    for member in members:
+        if not _may_be_export(archive, member):
+            continue
+        with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as copy:
+            room -= _copy(archive, member, copy.file, room)
+            yield _shown_name(member), Path(copy.name)
+
+
+def _may_be_export(archive: ZipFile, member: ZipInfo) -> bool:
+    if member.is_dir() or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        return False
+    if _NOT_READ.search(member.filename):
+        return False
+    with archive.open(member) as file:
+        return _KNOWN_START.match(file.read(200)) is not None
+
+
+def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], room: int) -> int:
+    copied = 0
+    with archive.open(member) as file:
+        while some := file.read(_CHUNK):
+            copied += len(some)
+            if copied > room:
+                raise Invalid(_TOO_LARGE, field="file")
+            copy.write(some)
+    copy.flush()
+    return copied
+
+
+def _shown_name(member: ZipInfo) -> str:
+    return shown_line(member.filename.rpartition("/")[2])[:_LONGEST_NAME]

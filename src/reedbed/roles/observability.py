@@ -1,0 +1,258 @@
+"""Spans to an OpenTelemetry collector, where the operator has named one."""
+
+import asyncio
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import structlog
+from pydantic.warnings import UnsupportedFieldAttributeWarning
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from reedbed import __version__
+from reedbed.domain.errors import CannotStart
+from reedbed.services.runtime import NO_TRACER, Fact, Span, Tracer
+from reedbed.settings import Settings
+
+
+def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequence[Processor] = ()) -> None:
+    """`also` sees every line as it is told, before it becomes text."""
+    out = _opened(file) if file else sys.stderr
+    as_text = form == "text" or (form == "auto" and out.isatty())
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            *also,
+            structlog.processors.format_exc_info,
+            structlog.dev.ConsoleRenderer(
+                colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+            if as_text
+            else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=lambda *_: _LastingLogger(out),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=max(number, logging.WARNING), stream=out)
+    # FastAPI silences this one itself, but by a way that fails when two threads read signatures at once.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
+    # It warns of every broken form, which any stranger may send as often as he likes.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
+
+
+@contextmanager
+def logs_of_a_command() -> Generator[None]:
+    """A command says itself what went well: its log is trouble alone, and never among what it prints."""
+    before = structlog.get_config()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=lambda *_: _LastingLogger(sys.stderr),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _opened(file: Path) -> TextIO:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file.open("a", encoding="utf-8")
+    except OSError as error:
+        raise CannotStart(
+            f"The log cannot be written to {file}: {error.strerror}. Change REEDBED_LOG_FILE or leave it out."
+        ) from None
+
+
+class _LastingLogger(structlog.PrintLogger):
+    """A log on a full disk, or one whose reader has gone, loses lines. It must not end what they tell of."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
+
+
+CLOSE_SECONDS = 2.0
+TOLD = ("request", "job", "kind", "feed")
+"""The fields of a line of the log that are ids or kinds of our own."""
+
+_MISSING = (
+    "REEDBED_SENTRY_DSN needs the Sentry package. Install it with pip install 'reedbed[sentry]', "
+    "or leave the setting out."
+)
+
+
+class Reports:
+    """Every line of the log that is an error becomes a report."""
+
+    def __init__(self, client: Any, describe: Callable[..., Any]) -> None:
+        self._client = client
+        self._describe = describe
+
+    def processor(self, _: WrappedLogger, method: str, line: EventDict) -> EventDict:
+        if method in ("error", "exception", "critical"):
+            with suppress(Exception):  # to report is never worth a second fault
+                self._client.capture_event(self._event(line))
+        return line
+
+    def close(self) -> None:
+        self._client.close(timeout=CLOSE_SECONDS)
+
+    def _event(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        event: dict[str, Any] = {}
+        if (raised := _raised(line.get("exc_info"))) is not None:
+            event, _ = self._describe(raised, client_options=self._client.options)
+            for one in event["exception"]["values"]:
+                one["value"] = ""
+        tags = {name: str(line[name]) for name in TOLD if name in line}
+        return {**event, "level": "error", "logentry": {"message": str(line["event"])}, "tags": tags}
+
+
+@contextmanager
+def reporting(settings: Settings) -> Generator[list[Processor]]:
+    """What has to see the lines of the log; without a Sentry, nothing."""
+    dsn = settings.sentry_dsn.get_secret_value()
+    if not dsn:
+        yield []
+        return
+    reports = _open(dsn, settings.sentry_environment)
+    try:
+        yield [reports.processor]
+    finally:
+        reports.close()
+
+
+def _open(dsn: str, environment: str) -> Reports:
+    try:
+        from sentry_sdk import Client
+        from sentry_sdk.utils import BadDsn, event_from_exception
+    except ImportError as error:
+        raise CannotStart(_MISSING) from error
+    try:
+        client = Client(
+            dsn=dsn,
+            release=f"reedbed@{__version__}",
+            environment=environment,
+            default_integrations=False,
+            auto_enabling_integrations=False,
+            include_local_variables=False,
+            send_default_pii=False,
+            send_client_reports=False,
+            auto_session_tracking=False,
+            max_breadcrumbs=0,
+        )
+    except BadDsn as error:
+        raise CannotStart(f"REEDBED_SENTRY_DSN is not an address Sentry gives: {error}.") from error
+    return Reports(client, event_from_exception)
+
+
+def _raised(told: Any) -> BaseException | None:
+    """As `exc_info` may be told: the exception, its triple, or true for the one in hand."""
+    if isinstance(told, BaseException):
+        return told
+    if isinstance(told, tuple):
+        return cast(BaseException | None, told[1])
+    return sys.exception() if told else None
+
+
+EXPORT_SECONDS = 3
+TRACING_SHUTDOWN_SECONDS = 3
+LONGEST_FACT = 200
+
+_NO_OPENTELEMETRY = (
+    "REEDBED_OTEL_ENDPOINT needs the OpenTelemetry packages. Install them with pip install 'reedbed[otel]', "
+    "or leave the setting out."
+)
+
+
+def open_tracer(settings: Settings, name: str, stack: AsyncExitStack) -> Tracer:
+    """What has not been sent when the stack ends gets a moment more, and no longer."""
+    if not settings.otel_endpoint:
+        return NO_TRACER
+    # Loaded only here: half a second of CPU and 20 MB that hardly anybody needs.
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+    except ImportError as error:
+        raise CannotStart(_NO_OPENTELEMETRY) from error
+    about = {"service.name": "reedbed", "service.version": __version__, "service.instance.id": name}
+    provider = TracerProvider(
+        resource=Resource(about),
+        sampler=TraceIdRatioBased(settings.otel_sample),
+        span_limits=SpanLimits(max_attribute_length=LONGEST_FACT),
+        shutdown_on_exit=False,
+    )
+    exporter = OTLPSpanExporter(
+        f"{settings.otel_endpoint}/v1/traces", headers=_headers(settings), timeout=EXPORT_SECONDS
+    )
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    stack.push_async_callback(_close, provider)
+    return OtelTracer(provider.get_tracer("reedbed", __version__))
+
+
+class OtelTracer:
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+
+    @contextmanager
+    def span(self, name: str, **facts: Fact) -> Generator[Span]:
+        with self._tracer.start_as_current_span(
+            name, attributes=_named(facts), record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield _Span(span)
+            except Exception as error:
+                # Of an exception only its kind: its words may be those of a feed or a person.
+                span.set_attribute("error.type", type(error).__name__)
+                raise
+
+
+class _Span:
+    def __init__(self, span: Any) -> None:
+        self._span = span
+
+    def rename(self, name: str) -> None:
+        self._span.update_name(name)
+
+    def note(self, **facts: Fact) -> None:
+        self._span.set_attributes(_named(facts))
+
+
+_CONVENTIONS = {
+    "method": "http.request.method",
+    "route": "http.route",
+}
+
+
+def _named(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    named = {_CONVENTIONS.get(name, f"reedbed.{name}"): fact for name, fact in facts.items()}
+    if "http.route" in named:
+        named["http.response.status_code"] = named.pop("reedbed.status")
+    return named
+
+
+def _headers(settings: Settings) -> dict[str, str]:
+    pairs = settings.otel_headers.get_secret_value().split(",")
+    return {name.strip().lower(): value.strip() for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+async def _close(provider: Any) -> None:
+    """A collector that does not answer must not hold up the end: the thread ends with the process."""
+    closing = threading.Thread(target=provider.shutdown, daemon=True)
+    closing.start()
+    await asyncio.to_thread(closing.join, TRACING_SHUTDOWN_SECONDS)

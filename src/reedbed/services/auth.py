@@ -1,0 +1,294 @@
+"""Secrets for programs: API tokens with scopes, and app passwords for reader apps."""
+
+import hmac
+from contextlib import suppress
+from dataclasses import replace
+
+from reedbed.domain.email import known_as
+from reedbed.domain.errors import Conflict, Forbidden, NotFound, Unavailable
+from reedbed.domain.live import Hint
+from reedbed.domain.times import MINUTE, Instant
+from reedbed.domain.users import (
+    APP_SCOPES,
+    ApiToken,
+    Caller,
+    NewApiToken,
+    NewSession,
+    Scope,
+    Session,
+    User,
+    check_token_name,
+)
+from reedbed.services.runtime import Runtime
+from reedbed.services.security import (
+    API_TOKEN_PREFIX,
+    app_password_hash,
+    fever_digest,
+    fever_key,
+    new_api_token,
+    new_app_password,
+    new_token,
+    spend_attempt,
+    token_hash,
+)
+from reedbed.store import auth, users
+from reedbed.store.engine.database import Tx
+
+TOUCH_EVERY = 5 * MINUTE
+"""`last_active_at` need not be exact, and a write for each request would be."""
+
+LONGEST_TOKEN = 200
+MOST_SHOWN = 200
+LOG_IN = "Log in first."
+MADE_AHEAD = "You had logged in while the clock of this server was wrong. Log in again."
+REVOKED, CHANGED = "revoked", "account_changed"
+
+
+async def open_session(
+    runtime: Runtime, user: User, *, user_agent: str | None = None, ip: str | None = None
+) -> NewSession:
+    async with runtime.db.write() as tx:
+        return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
+
+
+async def add_session(
+    runtime: Runtime, tx: Tx, user: User, *, user_agent: str | None, ip: str | None
+) -> NewSession:
+    now, token = runtime.now(), new_token()
+    expires_at = now + runtime.accounts.session_life
+    await auth.add_session(
+        tx,
+        user.id,
+        token_hash=token_hash(token),
+        user_agent=user_agent[:300] if user_agent else None,
+        ip=ip,
+        now=now,
+        expires_at=expires_at,
+    )
+    return NewSession(token, expires_at, user)
+
+
+async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> Caller | None:
+    """The caller behind a session token or an API token, or None. Only sessions come as cookies."""
+    if len(token) > LONGEST_TOKEN or (by_cookie and token.startswith(API_TOKEN_PREFIX)):
+        return None
+    hashed = token_hash(token)
+    caller = runtime.callers.get(hashed)
+    if caller is None:
+        look = runtime.callers.look()
+        caller = await _look_up(runtime, hashed, of_program=token.startswith(API_TOKEN_PREFIX))
+        if caller is None:
+            return None
+        runtime.callers.remember(hashed, caller, look)
+    return replace(caller, by_cookie=True) if by_cookie else caller
+
+
+async def why_refused(runtime: Runtime, token: str) -> str:
+    """What to say to somebody whose token `identify` does not know."""
+    if len(token) <= LONGEST_TOKEN and not token.startswith(API_TOKEN_PREFIX):
+        async with runtime.db.read() as tx:
+            if await auth.was_session_made_ahead(tx, token_hash(token), runtime.now()):
+                return MADE_AHEAD
+    return LOG_IN
+
+
+async def still_open(runtime: Runtime, caller: Caller) -> bool:
+    """For what outlives a request: whether the door it came in by is still open. In doubt, it is."""
+    now = runtime.now()
+    try:
+        async with runtime.db.read() as tx:
+            if caller.session_id is not None:
+                idle_since = now - runtime.accounts.session_idle
+                return await auth.is_session_open(tx, caller.session_id, now=now, idle_since=idle_since)
+            return caller.token_id is None or await auth.get_token(tx, "api", caller.token_id) is not None
+    except Unavailable:
+        return True
+
+
+async def list_sessions(runtime: Runtime, user_id: int) -> list[Session]:
+    """The last active first."""
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        return list(
+            await auth.list_sessions(
+                tx, user_id, now=now, idle_since=now - runtime.accounts.session_idle, limit=MOST_SHOWN
+            )
+        )
+
+
+async def revoke_session(runtime: Runtime, caller: Caller, session_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await auth.delete_session(tx, caller.user_id, session_id):
+            raise NotFound("There is no such session.")
+        await users.record_event(
+            tx, runtime.now(), "session_revoked", caller.user_id, {"session_id": session_id}
+        )
+    await announce_revoked(runtime, caller.user_id, session_id=session_id)
+
+
+async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
+    """All but the one that asks; how many."""
+    async with runtime.db.write() as tx:
+        count = await auth.delete_other_sessions(tx, caller.user_id, caller.session_id)
+        await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
+    await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
+    return count
+
+
+async def revoke_all_sessions(runtime: Runtime, caller: Caller) -> None:
+    async with runtime.db.write() as tx:
+        count = await auth.delete_other_sessions(tx, caller.user_id, None)
+        await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
+    await announce_revoked(runtime, caller.user_id)
+
+
+async def announce_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:
+    """`session_id`, `token_id` or `except_session_id`; none of them: everything of this user."""
+    runtime.callers.forget_user(user_id)
+    await runtime.bus.publish(Hint(REVOKED, user_id=user_id, data=which))
+
+
+async def announce_changed(runtime: Runtime, user_id: int) -> None:
+    """The account looks different now, though nobody has to log in again."""
+    runtime.callers.forget_user(user_id)
+    await runtime.bus.publish(Hint(CHANGED, user_id=user_id))
+
+
+async def watch_revocations(runtime: Runtime) -> None:
+    """Forgets what other processes have changed; runs as long as the process."""
+    with runtime.bus.listen() as listener:
+        async for hint in listener:
+            if listener.missed:
+                listener.missed = False
+                runtime.callers.forget_all()
+            if hint.topic in (REVOKED, CHANGED) and hint.user_id is not None:
+                runtime.callers.forget_user(hint.user_id)
+
+
+async def _look_up(runtime: Runtime, hashed: str, *, of_program: bool) -> Caller | None:
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        if of_program:
+            found = await auth.get_token_by_secret(tx, "api", hashed)
+        else:
+            idle_since = now - runtime.accounts.session_idle
+            found = await auth.get_caller(tx, hashed, now=now, idle_since=idle_since)
+    if found is None:
+        return None
+    caller, last_seen = found
+    await touch(runtime, caller, last_seen)
+    return caller
+
+
+async def touch(runtime: Runtime, caller: Caller, last_seen: Instant | None) -> None:
+    now = runtime.now()
+    if last_seen is not None and now - last_seen <= TOUCH_EVERY:
+        return
+    # Who can only be read about, because the disk is full, may still read.
+    with suppress(Unavailable):
+        await _note_seen(runtime, caller, now)
+
+
+async def _note_seen(runtime: Runtime, caller: Caller, now: Instant) -> None:
+    async with runtime.db.write() as tx:
+        if caller.session_id is not None:
+            await auth.touch_session(tx, caller.session_id, now)
+        elif caller.token_id is not None:
+            await auth.touch_token(tx, caller.token_id, now)
+
+
+MOST_TOKENS = 100
+
+
+async def create_api_token(
+    runtime: Runtime, caller: Caller, name: str, scopes: frozenset[Scope]
+) -> NewApiToken:
+    if Scope.ADMIN in scopes and not caller.user.operates:
+        raise Forbidden("Only an operator of this server may make a token with the admin scope.")
+    secret = new_api_token()
+    token = await _add(runtime, caller, "api", name, scopes, token_hash(secret), None)
+    return NewApiToken(token, secret)
+
+
+async def create_app_password(runtime: Runtime, caller: Caller, name: str) -> NewApiToken:
+    """For Google Reader and Fever logins with the account's e-mail."""
+    secret = new_app_password()
+    digest = fever_digest(fever_key(caller.user.email, secret))
+    token = await _add(runtime, caller, "app_password", name, APP_SCOPES, app_password_hash(secret), digest)
+    return NewApiToken(token, secret)
+
+
+async def list_tokens(runtime: Runtime, user_id: int) -> list[ApiToken]:
+    """API tokens and app passwords, the newest first."""
+    async with runtime.db.read() as tx:
+        return list(await auth.list_tokens(tx, user_id))
+
+
+async def revoke_token(runtime: Runtime, caller: Caller, token_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await auth.delete_token(tx, caller.user_id, token_id):
+            raise NotFound("There is no such token.")
+        await users.record_event(tx, runtime.now(), "token_revoked", caller.user_id, {"token_id": token_id})
+    await announce_revoked(runtime, caller.user_id, token_id=token_id)
+
+
+async def app_password_login(
+    runtime: Runtime, email: str, password: str, *, ip: str | None = None
+) -> Caller | None:
+    """The account behind an e-mail and one of its app passwords; the account's own password does not do."""
+    async with runtime.db.read() as tx:
+        found = await auth.get_token_by_secret(tx, "app_password", app_password_hash(password))
+    typed = known_as(email).encode("utf-8", "replace")
+    if found is None or not hmac.compare_digest(found[0].user.email.encode(), typed):
+        return await _refuse(runtime, ip)
+    return await _welcome(runtime, *found)
+
+
+async def fever_login(runtime: Runtime, api_key: str, *, ip: str | None = None) -> Caller | None:
+    """The account behind a Fever key: the MD5 of `email:app-password`."""
+    async with runtime.db.read() as tx:
+        found = await auth.get_token_by_fever_digest(tx, fever_digest(api_key))
+    if found is None:
+        return await _refuse(runtime, ip)
+    return await _welcome(runtime, *found)
+
+
+async def _add(
+    runtime: Runtime,
+    caller: Caller,
+    kind: str,
+    name: str,
+    scopes: frozenset[Scope],
+    secret_hash: str,
+    digest: str | None,
+) -> ApiToken:
+    shown, now = check_token_name(name), runtime.now()
+    async with runtime.db.write() as tx:
+        if await auth.count_tokens(tx, caller.user_id) >= MOST_TOKENS:
+            raise Conflict(
+                f"There can be at most {MOST_TOKENS} tokens. Delete one that is not used any more."
+            )
+        made = await auth.add_token(
+            tx,
+            caller.user_id,
+            kind=kind,
+            name=shown,
+            scopes=scopes,
+            secret_hash=secret_hash,
+            fever_digest=digest,
+            now=now,
+        )
+        await users.record_event(
+            tx, now, "token_created", caller.user_id, {"kind": kind, "token_id": made.id}
+        )
+    return made
+
+
+async def _refuse(runtime: Runtime, ip: str | None) -> None:
+    """Only failures count: Fever clients send their key with every request."""
+    await spend_attempt(runtime, "app-login", ip)
+
+
+async def _welcome(runtime: Runtime, caller: Caller, last_used: Instant | None) -> Caller:
+    await touch(runtime, caller, last_used)
+    return caller

@@ -1,0 +1,145 @@
+"""Letters: asked for by a request, written and posted by a worker.
+
+A request only notes the wish, the same way whether or not the address has an account, so that neither the
+answer nor its time tells. The link is made when the letter is written: its token is never at rest.
+"""
+
+import math
+from typing import Literal
+
+import structlog
+
+from reedbed.domain.auth import EXPIRED, LIVES, MailLink, Purpose, link_url
+from reedbed.domain.email import Letter, NotSent, known_already_letter, link_letter, password_changed_letter
+from reedbed.domain.errors import Invalid, TooMany
+from reedbed.domain.times import HOUR, MINUTE
+from reedbed.domain.users import Allowance, User
+from reedbed.services.jobs import Done, Later, wake_jobs
+from reedbed.services.runtime import Runtime
+from reedbed.services.security import new_token, token_hash
+from reedbed.store import auth, jobs, users
+from reedbed.store.engine.database import Tx
+from reedbed.store.jobs import Job
+
+
+async def make_link(runtime: Runtime, purpose: Purpose, email: str, user_id: int | None) -> str:
+    """The address to send or print; it is the only place the token is ever written."""
+    now, token = runtime.now(), new_token()
+    async with runtime.db.write() as tx:
+        await auth.add_mail_link(
+            tx,
+            purpose=purpose,
+            email=email,
+            user_id=user_id,
+            token_hash=token_hash(token),
+            now=now,
+            expires_at=now + LIVES[purpose],
+        )
+    return link_url(runtime.accounts.base_url, purpose, token)
+
+
+async def find_link(runtime: Runtime, purpose: Purpose, token: str) -> MailLink | None:
+    """For the page behind the link; nothing is spent."""
+    async with runtime.db.read() as tx:
+        return await auth.get_mail_link(tx, purpose, token_hash(token), runtime.now())
+
+
+async def spend_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> MailLink:
+    link = await auth.use_mail_link(tx, purpose, token_hash(token), runtime.now())
+    if link is None:
+        raise Invalid(EXPIRED, field="token")
+    return link
+
+
+log = structlog.get_logger()
+
+JOB_KIND = "mail"
+Wish = Literal["reset", "register", "password_changed", "invite"]
+
+PER_ADDRESS = Allowance(3, 3 / 3600)
+"""Nobody's mailbox is filled through us."""
+GIVE_UP_AFTER = 4 * HOUR
+TRY_AGAIN_AFTER = 2 * MINUTE
+
+
+async def request_mail(runtime: Runtime, wish: Wish, email: str) -> None:
+    """Have a mail sent that anybody can ask for; raises `TooMany` where that was done too often."""
+    await check_mail_allowance(runtime, email)
+    async with runtime.db.write() as tx:
+        await note_wish(runtime, tx, wish, email)
+    await wake_jobs(runtime)
+
+
+async def check_mail_allowance(runtime: Runtime, email: str) -> None:
+    """Count one mail that anybody can ask for, before any transaction.
+
+    Addresses without an account are counted in the same way. Mails that follow an act of the account's owner
+    are counted apart (`may_notify`): otherwise the limit would tell strangers that there is an account.
+    """
+    wait = await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS)
+    if wait > 0:
+        minutes = math.ceil(wait / 60)
+        raise TooMany(
+            f"Mails to this address were asked for too often. The next one can be sent in {minutes} min.",
+            math.ceil(wait),
+        )
+
+
+async def may_notify(runtime: Runtime, email: str) -> bool:
+    """Whether this server sends mail, and another notice to this address; before any transaction."""
+    if runtime.mailer is None:
+        return False
+    return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
+
+
+async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
+    """Inside the caller's transaction, after the allowance was checked; call `wake_jobs` after it."""
+    await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
+
+
+async def post_letter(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job."""
+    letter = await _write(runtime, job.payload["letter"], job.payload["email"])
+    if letter is None or runtime.mailer is None:
+        return Done()
+    now = runtime.now()
+    posted = await runtime.mailer.send(letter, now)
+    if not isinstance(posted, NotSent):
+        return Done()
+    log.warning("a letter was not sent", letter=job.payload["letter"], reason=posted.reason)
+    if posted.try_again and now - job.created_at < GIVE_UP_AFTER:
+        return Later(now + TRY_AGAIN_AFTER)
+    return Done({"error": posted.reason})
+
+
+async def _write(runtime: Runtime, wish: Wish, email: str) -> Letter | None:
+    if wish == "invite":
+        return await _write_invite(runtime, email)
+    async with runtime.db.read() as tx:
+        found = await users.get_by_email(tx, email)
+    if found is None or found[0].disabled_at is not None:
+        return None
+    return await _write_to(runtime, wish, found[0])
+
+
+async def _write_invite(runtime: Runtime, email: str) -> Letter | None:
+    """With a link of its own, as long as the invitation stands and nobody has taken it."""
+    async with runtime.db.read() as tx:
+        taken = await users.get_by_email(tx, email) is not None
+        open_ones = await auth.list_invites(tx, runtime.now())
+    if taken or all(link.email != email for link in open_ones):
+        return None
+    return link_letter(email, "invite", await make_link(runtime, "invite", email, None))
+
+
+async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Letter:
+    base_url = runtime.accounts.base_url
+    match wish:
+        case "reset":
+            return link_letter(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
+        case "register" if user.email_verified_at is None:
+            return link_letter(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
+        case "register":
+            return known_already_letter(user.email, base_url)
+        case _:
+            return password_changed_letter(user.email, base_url)

@@ -1,0 +1,368 @@
+"""Every process says that it lives. Workers set free what a dead one held, long before its leases run out."""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import structlog
+
+from reedbed import __version__
+from reedbed.domain.ai import shown_state
+from reedbed.domain.errors import CannotStart, ReedbedError, Unavailable
+from reedbed.domain.instance import NO_DATABASE, SILENT_AFTER, Gauge, Measured, Problem, exposition, problems
+from reedbed.domain.live import Hint
+from reedbed.domain.records import record
+from reedbed.domain.retention import is_due
+from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
+from reedbed.domain.users import User
+from reedbed.services.jobs import first_look, while_alone
+from reedbed.services.runtime import Runtime
+from reedbed.services.search import index_everything
+from reedbed.store import ai, startup, users
+from reedbed.store import instance as app_settings
+from reedbed.store import instance as health
+from reedbed.store import instance as overview
+from reedbed.store import instance as status
+from reedbed.store import jobs as processes
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import Tx
+from reedbed.store.feeds.feeds import hour_of
+from reedbed.store.jobs import Process
+
+if TYPE_CHECKING:
+    from reedbed.store.copy import Moved, Tell
+
+log = structlog.get_logger()
+
+EVERY: Millis = 5 * MINUTE
+WHILE_UNWELL: Millis = MINUTE
+"""A remedy should show soon."""
+LOOK_SECONDS = 20.0
+REPORT, WARNING, OPEN_SINCE = "health_report", "health_warning", "breaker_open_since"
+
+
+async def watch(runtime: Runtime) -> None:
+    """Until cancelled: check when it is time, else read what another process found."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            await _look(runtime)
+        except Unavailable:
+            runtime.board.problems = (NO_DATABASE,)
+        except ReedbedError as error:
+            log.warning("health could not be checked", error=error.message)
+        except Exception:
+            log.exception("health could not be checked")
+
+
+async def check(runtime: Runtime) -> tuple[Problem, ...]:
+    """Look now, write down and log what is wrong."""
+    found = await look_now(runtime)
+    async with runtime.db.write() as tx:
+        before = {one.check for one in await reported(tx)}
+        await _write_down(tx, found, runtime.now())
+    _log(found, before)
+    runtime.board.problems = found
+    return found
+
+
+async def look_now(runtime: Runtime) -> tuple[Problem, ...]:
+    """Look and tell nobody else."""
+    return problems(await _measure(runtime))
+
+
+async def reported(tx: Tx) -> tuple[Problem, ...]:
+    """What the last check found."""
+    kept = await app_settings.get_setting(tx, REPORT)
+    return tuple(Problem(**one) for one in orjson.loads(kept)["problems"]) if kept else ()
+
+
+async def _look(runtime: Runtime) -> None:
+    async with runtime.db.read() as tx:
+        at, runtime.board.problems = await _checked_at(tx), await reported(tx)
+    if not at <= runtime.now() < at + (WHILE_UNWELL if runtime.board.problems else EVERY):
+
+        async def work() -> None:
+            await check(runtime)
+
+        await while_alone(runtime, "health", work)
+
+
+async def _checked_at(tx: Tx) -> Instant:
+    kept = await app_settings.get_setting(tx, REPORT)
+    return orjson.loads(kept)["at"] if kept else 0
+
+
+async def _measure(runtime: Runtime) -> Measured:
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        known = await health.list_problems(tx, hour_of(now) - HOUR)
+        overdue = _since(known.first_due, now)
+        last = await health.last_check(tx) if overdue > SILENT_AFTER else now
+        too_large = await app_settings.get_setting(tx, "db_size_warning")
+        backup_failed = await app_settings.get_setting(tx, "backup_warning")
+    return Measured(
+        free_bytes=await _free_bytes(runtime),
+        too_large=bool(too_large),
+        backup_failed=bool(backup_failed),
+        workers=known.workers,
+        oldest_in_queue=_since(known.oldest_lock, now),
+        oldest_job=_since(known.oldest_job, now),
+        breaker_open_for=await _breaker_open_for(runtime, now),
+        overdue=overdue,
+        last_check=None if last is None else now - last,
+        checks=known.checks,
+        failures=known.failures,
+    )
+
+
+async def _breaker_open_for(runtime: Runtime, now: Instant) -> Millis:
+    """The breaker opens and half-opens all the time; what counts is since when it was never seen closed."""
+    if runtime.ai.model is None:
+        return 0
+    async with runtime.db.write() as tx:
+        breaker = await ai.get_breaker(tx, runtime.ai.model.name)
+        since = int(await app_settings.get_setting(tx, OPEN_SINCE) or 0)
+        if breaker.state == "CLOSED" or not since:
+            since = 0 if breaker.state == "CLOSED" else now
+            await app_settings.set_setting(tx, OPEN_SINCE, str(since), now)
+    return now - since if since else 0
+
+
+async def _free_bytes(runtime: Runtime) -> int | None:
+    if not runtime.volume:
+        return None
+    with suppress(OSError):
+        return (await asyncio.to_thread(shutil.disk_usage, os.fspath(runtime.volume))).free
+    return None
+
+
+async def _write_down(tx: Tx, found: Sequence[Problem], now: Instant) -> None:
+    report = orjson.dumps({"at": now, "problems": [asdict(one) for one in found]}).decode()
+    await app_settings.set_setting(tx, REPORT, report, now)
+    await app_settings.set_setting(tx, WARNING, " ".join(one.text for one in found), now)
+
+
+def _log(found: Sequence[Problem], before: set[str]) -> None:
+    for one in found:
+        tell = log.error if one.alarm else log.warning
+        tell("not well", check=one.check, problem=one.text, new=one.check not in before)
+    for gone in sorted(before - {one.check for one in found}):
+        log.info("well again", check=gone)
+
+
+def _since(moment: Instant | None, now: Instant) -> Millis:
+    return 0 if moment is None else max(0, now - moment)
+
+
+MEGABYTE = 1_000_000
+
+
+@record
+class QueueState:
+    """What waits for the model, and whether it is being asked."""
+
+    size: int = 0
+    breaker: str = "CLOSED"
+
+
+@record
+class Status:
+    feeds_count: int
+    posts_count: int
+    unread_count: int
+    queue_size: int
+    circuit_breaker: str
+    health_warning: str | None
+    db_size_mb: float | None
+    """Only for operators."""
+    problems: tuple[Problem, ...] | None
+    """Only for operators."""
+    version: str
+
+
+async def current_status(runtime: Runtime, user: User) -> Status:
+    queue = await queue_state(runtime)
+    async with runtime.db.read() as tx:
+        counts = await status.count_all(tx, user.id)
+        warning = await app_settings.get_setting(tx, "health_warning") or await app_settings.get_setting(
+            tx, "db_size_warning"
+        )
+        size = await status.size_in_bytes(tx) if user.operates else None
+        problems = await reported(tx) if user.operates else None
+    return Status(
+        feeds_count=counts.feeds,
+        posts_count=counts.posts,
+        unread_count=counts.unread,
+        queue_size=queue.size,
+        circuit_breaker=queue.breaker,
+        health_warning=warning or None,
+        db_size_mb=None if size is None else round(size / MEGABYTE, 1),
+        problems=problems,
+        version=__version__,
+    )
+
+
+async def queue_state(runtime: Runtime) -> QueueState:
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        sizes = await ai.queue_sizes(tx, now, now - runtime.ai.lease)
+        if runtime.ai.model is None:
+            return QueueState(sizes.all)
+        breaker = await ai.get_breaker(tx, runtime.ai.model.name)
+    return QueueState(sizes.all, shown_state(breaker, runtime.ai.breaker, now))
+
+
+AI_QUEUE, FEED_QUEUE = "ai", "feeds"
+
+
+async def metrics_text(runtime: Runtime) -> str:
+    """Without its database a process still tells what it did."""
+    try:
+        async with runtime.db.read() as tx:
+            instance = await _of_the_instance(tx, runtime)
+    except Unavailable:
+        instance = ()
+    return exposition([*runtime.meters.counted(), *_of_the_process(runtime), *instance])
+
+
+def _of_the_process(runtime: Runtime) -> Sequence[Gauge]:
+    pool = runtime.db.pool_use()
+    return [
+        Gauge("sse_connections_active", "Open live streams.", {(): runtime.meters.open_streams}),
+        Gauge(
+            "health_problem",
+            "1 for each check that is not well.",
+            {(one.check,): 1 for one in runtime.board.problems},
+            ("check",),
+        ),
+        Gauge("db_pool_in_use", "Database connections at work.", {(): pool.in_use}),
+        Gauge("db_pool_size", "The most database connections of this process.", {(): pool.size}),
+        Gauge("reedbed_info", "What runs.", {(__version__, runtime.db.engine): 1}, ("version", "engine")),
+    ]
+
+
+async def _of_the_instance(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
+    now = runtime.now()
+    due, oldest = await overview.count_due(tx, now)
+    queue = await ai.queue_sizes(tx, now, now - runtime.ai.lease)
+    jobs = {(one.kind,): one.waiting + one.running for one in await overview.list_queues(tx)}
+    return [
+        Gauge(
+            "job_queue_depth",
+            "What waits or runs, by type.",
+            {**jobs, (AI_QUEUE,): queue.all, (FEED_QUEUE,): due},
+            ("type",),
+        ),
+        Gauge(
+            "feed_fetch_lag_seconds",
+            "How long the longest waiting feed is overdue.",
+            {(): max(0, now - oldest) / SECOND if oldest is not None else 0},
+        ),
+        Gauge(
+            "active_users_daily", "People seen within a day.", {(): await users.active_since(tx, now - DAY)}
+        ),
+        Gauge("db_size_bytes", "The size of the database.", {(): await status.size_in_bytes(tx)}),
+    ]
+
+
+BACKUP_WARNING = "backup_warning"
+
+
+async def back_up_when_due(runtime: Runtime) -> Path | None:
+    """Once a day at the hour of the cleanup, before it; the copy, if one was made."""
+    policy, now = runtime.backups, runtime.now()
+    if policy is None:
+        return None
+    last = await asyncio.to_thread(startup.latest_copy, policy, now)
+    if last is None:
+        last = await first_look(runtime, "backup")
+    local = datetime.fromtimestamp(now / SECOND).astimezone()
+    if not is_due(last, now, local, runtime.keeping.hour):
+        return None
+    try:
+        made = await asyncio.to_thread(startup.make_daily_copy, policy, now)
+    except ReedbedError as error:
+        log.error("the nightly copy failed", error=error.message)
+        await _warn(runtime, error.message)
+        return None
+    await _warn(runtime, "")
+    log.info("copied the database", file=str(made))
+    return made
+
+
+async def _warn(runtime: Runtime, warning: str) -> None:
+    async with runtime.db.write() as tx:
+        await app_settings.set_setting(tx, BACKUP_WARNING, warning, runtime.now())
+
+
+async def move_collection(
+    source_url: str, target_url: str, tell: "Tell", tell_indexed: Callable[[int], None]
+) -> "Moved":
+    """All or nothing: the source is only read, and a target that fails half-way is left empty."""
+    from reedbed.store.copy import copy_everything  # it needs asyncpg, whatever the database is
+
+    if source_url == target_url:
+        raise CannotStart("This is the database that is in use already.")
+    moved = await copy_everything(source_url, target_url, tell)
+    db = await open_database(target_url, pool_size=2)
+    try:
+        await index_everything(db, tell_indexed)
+        await db.vacuum()
+    finally:
+        await db.close()
+    return moved
+
+
+BEAT_SECONDS = 5.0
+SILENT_FOR: Millis = 20 * SECOND
+"""Who was not heard of for so long is dead. If it only slept, its late results are refused by the lease."""
+
+
+async def live(runtime: Runtime, role: str) -> None:
+    """Beat until cancelled, then take leave."""
+    started_at, last_beat = runtime.now(), time.monotonic()
+    try:
+        while True:
+            if runtime.steadiness.note(runtime.now()):
+                log.warning("the clock jumped; nothing is deleted for its age within the next hour")
+            # After a pause of ours, or of the database, the others look dead, too: let them speak first.
+            heard_lately = time.monotonic() - last_beat < SILENT_FOR / SECOND / 2
+            if await _beat(runtime, role, started_at, may_bury=role != "web" and heard_lately):
+                last_beat = time.monotonic()
+            await asyncio.sleep(BEAT_SECONDS)
+    finally:
+        with suppress(Unavailable):
+            async with runtime.db.write() as tx:
+                await processes.remove_process(tx, runtime.name)
+
+
+async def everyone(runtime: Runtime) -> list[Process]:
+    """Who runs, and what each has in hand."""
+    async with runtime.db.read() as tx:
+        return await processes.list_processes(tx)
+
+
+async def _beat(runtime: Runtime, role: str, started_at: Instant, *, may_bury: bool) -> bool:
+    try:
+        async with runtime.db.write() as tx:
+            await processes.beat_process(
+                tx, runtime.name, role=role, version=__version__, started_at=started_at
+            )
+            dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_bury else []
+    except Unavailable as error:
+        log.warning("this process could not say that it lives", error=error.message)
+        return False
+    for name in dead:
+        log.warning("a process fell silent, its work is free", process=name)
+    if dead:
+        await runtime.bus.publish(Hint("wake"))
+    return True

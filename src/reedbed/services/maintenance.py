@@ -1,0 +1,114 @@
+"""Sweeping: small chores that keep the database small, done by one process for all."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from reedbed.domain.summaries import EXTRACT
+from reedbed.domain.times import DAY
+from reedbed.services.read_state import recount_each_day, sweep_dead
+from reedbed.services.runtime import Runtime
+from reedbed.services.search import mend_search_each_hour, tidy_search
+from reedbed.services.sign_in import sweep_sign_ins
+from reedbed.services.stories import forget_stories
+from reedbed.services.webhooks import forget_calls
+from reedbed.store import ai, auth, instance, jobs, newsletters, summaries, users
+from reedbed.store.feeds import feeds as feed_history
+from reedbed.store.framing import analyses
+
+HISTORY_KEPT = 90 * DAY
+JOBS_KEPT = 30 * DAY
+EVENTS_KEPT = 365 * DAY
+SUMMARIES_KEPT = 30 * DAY
+DELIVERIES_KEPT = 7 * DAY
+PIECES, PIECES_AT_ONCE = 1_000, 5
+LONG_UNSEEN = 2 * DAY
+_SWEPT_AT = "swept_at"
+
+
+async def may_delete_by_age(runtime: Runtime) -> bool:
+    """Whether the clock is to be believed. One that was last seen days ago may have been set, too."""
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        last = await instance.get_setting(tx, _SWEPT_AT)
+        await instance.set_setting(tx, _SWEPT_AT, str(now), now)
+    if last is not None and now - int(last) > LONG_UNSEEN:
+        runtime.steadiness.doubt()
+    return runtime.steadiness.trusts(now)
+
+
+async def bring_back_the_future(runtime: Runtime) -> int:
+    """What waits for a moment that only a wrong clock can have written."""
+    async with runtime.db.write() as tx:
+        return await instance.repair_future_timestamps(
+            tx, runtime.now(), longest_rest=runtime.fetching.max_backoff
+        )
+
+
+async def sweep_sessions(runtime: Runtime) -> int:
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        return await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
+
+
+async def sweep_history(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await feed_history.delete_old_stats(tx, runtime.now() - HISTORY_KEPT)
+
+
+async def sweep_jobs(runtime: Runtime) -> int:
+    """Those that ended long ago, and of all that ended what they worked on."""
+    for _ in range(PIECES):
+        async with runtime.db.write() as tx:
+            if not await jobs.delete_old_batches(tx, most=PIECES_AT_ONCE):
+                break
+    async with runtime.db.write() as tx:
+        return await jobs.delete_finished(tx, runtime.now() - JOBS_KEPT)
+
+
+async def sweep_links(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await auth.delete_expired(tx, runtime.now())
+
+
+async def sweep_events(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await users.delete_old_events(tx, runtime.now() - EVENTS_KEPT)
+
+
+async def sweep_summaries(runtime: Runtime) -> int:
+    """What no entry has any more, and what waits for a model that is no longer asked."""
+    model = runtime.ai.model
+    async with runtime.db.write() as tx:
+        waiting = await ai.remove_other_models(tx, [EXTRACT, *([model.name] if model else [])])
+        before = runtime.now() - SUMMARIES_KEPT
+        return waiting + await summaries.delete_expired(tx, before) + await analyses.sweep(tx, before)
+
+
+async def sweep_mail(runtime: Runtime) -> int:
+    """Pictures of mails that are gone, and deliveries too old to be replayed."""
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        forgotten = await newsletters.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
+        return forgotten + await newsletters.delete_old_images(tx, now - DAY)
+
+
+CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
+    "sessions": sweep_sessions,
+    "history": sweep_history,
+    "jobs": sweep_jobs,
+    "mail links": sweep_links,
+    "sign-ins": sweep_sign_ins,
+    "events": sweep_events,
+    "webhook calls": forget_calls,
+    "mail": sweep_mail,
+    "summaries": sweep_summaries,
+    "unread rows": sweep_dead,
+    "stories": forget_stories,
+}
+"""Each says how much it did; none fails because another did. These delete by age."""
+
+UPKEEP: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
+    "counts": recount_each_day,
+    "search index": tidy_search,
+    "search gaps": mend_search_each_hour,
+}
+"""The same, whatever the clock says."""

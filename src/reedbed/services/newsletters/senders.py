@@ -1,0 +1,218 @@
+"""The addresses a user subscribes with: random, named, several, and gone when they are leaked."""
+
+import secrets
+
+import structlog
+
+from reedbed.domain.email import Letter, NotSent, known_as
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.live import Hint
+from reedbed.domain.newsletters import (
+    MOST_ADDRESSES,
+    IngestAddress,
+    Sender,
+    check_name,
+    mail_wish,
+    sender_key,
+)
+from reedbed.domain.refresh.outcomes import Failed, may_pass
+from reedbed.domain.times import DAY, HOUR, Instant
+from reedbed.ingest.http.failures import TEMPORARY
+from reedbed.services.jobs import Done, Later, try_again
+from reedbed.services.runtime import Runtime
+from reedbed.store import jobs, newsletters, subscriptions
+from reedbed.store.engine.database import Tx
+from reedbed.store.jobs import Job
+from reedbed.store.read_state import unread
+
+log = structlog.get_logger()
+
+LEAVING_JOB = "newsletter_leaving"
+CONFIRMATIONS_SHOWN = 14 * DAY
+GIVE_UP_AFTER = 12 * HOUR
+NO_SUCH = "There is no such sender."
+
+ON_ITS_WAY = "The list is being told."
+TOLD = "The list was told and took it."
+WROTE = "The list was told by mail."
+NO_WAY_OUT = "The list offers no way to be told. What still comes is not shown."
+BY_HAND = "The list wants you to open its page to leave. What still comes is not shown."
+REFUSED = "The list did not take it. What still comes is not shown."
+
+
+async def block_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
+    """Its mail is refused from now on; what came before stays."""
+    return await _set_blocked(runtime, user_id, sender_id, runtime.now())
+
+
+async def unblock_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
+    return await _set_blocked(runtime, user_id, sender_id, None)
+
+
+async def block_address(runtime: Runtime, user_id: int, address: str) -> Sender:
+    """Also one that never wrote."""
+    key = sender_key(address)
+    if not known_as(address):
+        raise Invalid("This does not look like an e-mail address.", field="address")
+    async with runtime.db.write() as tx:
+        await newsletters.add_sender(tx, user_id, key, "", runtime.now())
+        found = await newsletters.sender_by_address(tx, user_id, key)
+    assert found is not None
+    return await block_sender(runtime, user_id, found.id)
+
+
+async def follow_again(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
+    """Show its mail again; the list itself may have to be joined anew."""
+    async with runtime.db.write() as tx:
+        found = await _get(tx, user_id, sender_id)
+        await newsletters.set_left(tx, user_id, sender_id, None)
+        await newsletters.set_blocked(tx, user_id, sender_id, None)
+        if found.feed_id is not None:
+            await _come_back(tx, runtime.now(), user_id, found.feed_id)
+    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    return await get_sender(runtime, user_id, sender_id)
+
+
+async def get_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
+    async with runtime.db.read() as tx:
+        return await _get(tx, user_id, sender_id)
+
+
+async def dismiss_confirmation(runtime: Runtime, user_id: int, entry_id: int) -> None:
+    async with runtime.db.write() as tx:
+        found = await newsletters.dismiss(tx, user_id, entry_id, runtime.now())
+    if not found:
+        raise NotFound("There is no such confirmation.")
+
+
+async def leave_list(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
+    """In the transaction that ends the subscription: the list is told by a job, wake it after the commit."""
+    sender = await newsletters.sender_of_feed(tx, user_id, feed_id)
+    if sender is None:
+        return
+    ways = sender.ways_out
+    if ways.post or ways.mailto:
+        await newsletters.set_left(tx, user_id, sender.id, now, ON_ITS_WAY)
+        await jobs.add(tx, LEAVING_JOB, {"sender_id": sender.id, "left_at": now}, now=now, user_id=user_id)
+    else:
+        await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if ways.page else NO_WAY_OUT)
+
+
+async def tell_list(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job: one click, else a mail. Whoever follows again meanwhile is not unsubscribed."""
+    assert job.user_id is not None
+    async with runtime.db.read() as tx:
+        sender = await newsletters.sender(tx, job.user_id, job.payload["sender_id"])
+    if sender is None or sender.left_at != job.payload["left_at"]:
+        return Done()
+    said = await _tell(runtime, sender)
+    if said is None:
+        later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
+        if later is not None:
+            return later
+        said = REFUSED
+    async with runtime.db.write() as tx:
+        await newsletters.say_of_leaving(tx, sender.user_id, sender.id, said)
+    return Done({"said": said})
+
+
+async def _tell(runtime: Runtime, sender: Sender) -> str | None:
+    """What to tell the reader; None: try again later."""
+    ways = sender.ways_out
+    if ways.post:
+        told = await _post(runtime, ways.post)
+        if told != REFUSED or not ways.mailto:
+            return told
+    wish = mail_wish(ways.mailto)
+    if wish is None:
+        return REFUSED if ways.post else NO_WAY_OUT
+    if runtime.mailer is None:
+        return BY_HAND if ways.page else "The list wants a mail, and this server cannot send any."
+    to, subject, text = wish
+    posted = await runtime.mailer.send(Letter(to, subject, text), runtime.now())
+    if isinstance(posted, NotSent):
+        log.info("a list could not be told", sender=sender.id, reason=posted.reason)
+        return None if posted.try_again else REFUSED
+    return WROTE
+
+
+async def _post(runtime: Runtime, url: str) -> str | None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await runtime.fetcher.post(url, b"List-Unsubscribe=One-Click", headers)
+    if isinstance(answer, Failed):
+        return None if answer.kind == TEMPORARY else REFUSED
+    if 200 <= answer < 400:
+        return TOLD
+    return None if may_pass(answer) else REFUSED
+
+
+async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Instant | None) -> Sender:
+    async with runtime.db.write() as tx:
+        await _get(tx, user_id, sender_id)
+        await newsletters.set_blocked(tx, user_id, sender_id, at)
+        return await _get(tx, user_id, sender_id)
+
+
+async def _get(tx: Tx, user_id: int, sender_id: int) -> Sender:
+    found = await newsletters.sender(tx, user_id, sender_id)
+    if found is None:
+        raise NotFound(NO_SUCH)
+    return found
+
+
+async def _come_back(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
+    known = await subscriptions.get_by_feed(tx, user_id, feed_id)
+    if known is None or known[1]:
+        return
+    await subscriptions.resubscribe(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", now=now)
+    await unread.restore_unread(tx, user_id, feed_id)
+
+
+NO_DOMAIN = (
+    "This server takes no mail at addresses of its own: its operator has set no REEDBED_MAIL_DOMAIN. "
+    "You can still add a mailbox."
+)
+NO_SUCH_ADDRESS = "There is no such address."
+
+# Without signs that are mistaken for others when read out or typed.
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+_LENGTH = 16
+"""79 bits: nobody finds one by guessing at the door."""
+
+
+def written(runtime: Runtime, address: IngestAddress) -> str:
+    return f"{address.local}@{runtime.mail.domain}"
+
+
+async def add_address(runtime: Runtime, user_id: int, name: str) -> IngestAddress:
+    if not runtime.mail.domain:
+        raise Conflict(NO_DOMAIN)
+    tidy = check_name(name)
+    async with runtime.db.write() as tx:
+        if len(await newsletters.list_addresses(tx, user_id)) >= MOST_ADDRESSES:
+            raise Conflict(f"There can be at most {MOST_ADDRESSES} addresses. Revoke one first.")
+        made = None
+        while made is None:
+            made = await newsletters.add_address(tx, user_id, tidy, _random(), runtime.now())
+    return made
+
+
+async def rename_address(runtime: Runtime, user_id: int, address_id: int, name: str) -> IngestAddress:
+    tidy = check_name(name)
+    async with runtime.db.write() as tx:
+        found = await newsletters.rename_address(tx, user_id, address_id, tidy)
+    if found is None:
+        raise NotFound(NO_SUCH_ADDRESS)
+    return found
+
+
+async def revoke_address(runtime: Runtime, user_id: int, address_id: int) -> None:
+    """Mail to it is refused from now on, for ever: its name is never given out again."""
+    async with runtime.db.write() as tx:
+        revoked = await newsletters.revoke_address(tx, user_id, address_id, runtime.now())
+    if not revoked:
+        raise NotFound(NO_SUCH_ADDRESS)
+
+
+def _random() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))

@@ -1,0 +1,438 @@
+"""The queue of summaries: one row for each content key, leased by workers, kept until it is done."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, Text, and_, bindparam, case, delete, literal, null, or_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.ai import Breaker, Spent, Usage, day_start, month_start
+from reedbed.domain.records import record
+from reedbed.domain.summaries import Setback, Variant
+from reedbed.domain.times import Instant
+from reedbed.store import instance
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, among, chosen_once, func, larger, select
+from reedbed.store.tables import (
+    ai_models,
+    ai_usage,
+    ai_user_usage,
+    summaries,
+    summary_failures,
+    summary_queue,
+)
+
+_PAUSED = "ai_paused"
+
+_COLUMNS = (
+    ai_models.c.name,
+    ai_models.c.state,
+    ai_models.c.failures,
+    ai_models.c.half_successes,
+    ai_models.c.last_failure_at,
+    ai_models.c.last_success_at,
+    ai_models.c.last_call_at,
+    ai_models.c.rate_limited_until,
+)
+_MAKE = Statement(
+    insert(ai_models).values(name=bindparam("name")).on_conflict_do_nothing(index_elements=["name"])
+)
+_READ = Statement(select(*_COLUMNS).where(among(ai_models.c.name, "names", Text())))
+_LOCK = Statement(
+    select(*_COLUMNS)
+    .where(among(ai_models.c.name, "names", Text()))
+    .order_by(ai_models.c.name)
+    .with_for_update()
+)
+_WRITE = Statement(
+    update(ai_models)
+    .where(ai_models.c.name == bindparam("model"))
+    .values(
+        state=bindparam("now_state"),
+        failures=bindparam("now_failures"),
+        half_successes=bindparam("now_half"),
+        last_failure_at=bindparam("failure_at"),
+        last_success_at=bindparam("success_at"),
+        last_call_at=bindparam("call_at"),
+        rate_limited_until=bindparam("limited_until"),
+    )
+)
+_COUNTED = ("calls", "tokens_in", "tokens_out", "cost")
+_used = insert(ai_usage).values({name: bindparam(name) for name in ("day", *_COUNTED)})
+_USE = Statement(
+    _used.on_conflict_do_update(
+        index_elements=["day"], set_={name: ai_usage.c[name] + _used.excluded[name] for name in _COUNTED}
+    )
+)
+_user_used = insert(ai_user_usage).values({name: bindparam(name) for name in ("user_id", "day", *_COUNTED)})
+_USER_USE = Statement(
+    _user_used.on_conflict_do_update(
+        index_elements=["user_id", "day"],
+        set_={name: ai_user_usage.c[name] + _user_used.excluded[name] for name in _COUNTED},
+    )
+)
+_sums = [func.coalesce(func.sum(ai_usage.c[name]), 0) for name in _COUNTED]
+_SINCE = Statement(select(*_sums).where(ai_usage.c.day >= bindparam("since", type_=BigInteger)))
+_USER_DAY = Statement(
+    select(*(ai_user_usage.c[name] for name in _COUNTED)).where(
+        ai_user_usage.c.user_id == bindparam("user_id"), ai_user_usage.c.day == bindparam("today")
+    )
+)
+_DAYS = Statement(
+    select(ai_usage.c.day, *(ai_usage.c[name] for name in _COUNTED))
+    .where(ai_usage.c.day >= bindparam("since"))
+    .order_by(ai_usage.c.day)
+)
+
+
+async def lock_breakers(tx: Tx, names: Sequence[str]) -> dict[str, Breaker]:
+    """The breakers of these models, nobody else's to change until the transaction ends."""
+    if not names:
+        return {}
+    await tx.run_each(_MAKE, [{"name": name} for name in sorted(names)])
+    rows = await tx.all(_LOCK, {"names": list(names)})
+    return {row[0]: Breaker(*tuple(row)[1:]) for row in rows}
+
+
+async def get_breaker(tx: Tx, name: str) -> Breaker:
+    row = await tx.one(_READ, {"names": [name]})
+    return Breaker() if row is None else Breaker(*tuple(row)[1:])
+
+
+async def save_breaker(tx: Tx, name: str, breaker: Breaker) -> None:
+    await tx.run(
+        _WRITE,
+        {
+            "model": name,
+            "now_state": breaker.state,
+            "now_failures": breaker.failures,
+            "now_half": breaker.half_successes,
+            "failure_at": breaker.last_failure_at,
+            "success_at": breaker.last_success_at,
+            "call_at": breaker.last_call_at,
+            "limited_until": breaker.rate_limited_until,
+        },
+    )
+
+
+async def add_usage(tx: Tx, usage: Usage, user_id: int | None, now: Instant) -> None:
+    """Add to what was spent; a correction may be negative."""
+    params = {
+        "day": day_start(now),
+        "calls": usage.calls,
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "cost": usage.cost,
+    }
+    await tx.run(_USE, params)
+    if user_id is not None:
+        await tx.run(_USER_USE, {**params, "user_id": user_id})
+
+
+async def spent_today(tx: Tx, user_id: int | None, now: Instant) -> Spent:
+    return Spent(
+        day=await usage_since(tx, day_start(now)),
+        month=await usage_since(tx, month_start(now)),
+        user_day=Usage() if user_id is None else await _user_day(tx, user_id, now),
+    )
+
+
+async def usage_since(tx: Tx, moment: Instant) -> Usage:
+    row = await tx.one(_SINCE, {"since": moment})
+    return Usage() if row is None else Usage(*map(int, row))
+
+
+async def usage_by_day(tx: Tx, moment: Instant) -> list[tuple[Instant, Usage]]:
+    return [(row[0], Usage(*tuple(row)[1:])) for row in await tx.all(_DAYS, {"since": moment})]
+
+
+async def is_paused(tx: Tx) -> bool:
+    return await instance.get_setting(tx, _PAUSED) == "true"
+
+
+async def set_paused(tx: Tx, now: Instant, *, paused: bool) -> None:
+    await instance.set_setting(tx, _PAUSED, "true" if paused else "false", now)
+
+
+async def _user_day(tx: Tx, user_id: int, now: Instant) -> Usage:
+    row = await tx.one(_USER_DAY, {"user_id": user_id, "today": day_start(now)})
+    return Usage() if row is None else Usage(*row)
+
+
+@record
+class Queued:
+    id: int
+    key: str
+    content_hash: str
+    variant: str
+    model: str
+    language: str
+    user_id: int | None
+    priority: int
+    attempts: int
+    empties: int
+    created_at: Instant
+    locked_at: Instant
+
+
+@record
+class Line:
+    """A row as operators see it."""
+
+    id: int
+    content_hash: str
+    model: str
+    priority: int
+    attempts: int
+    last_error: str | None
+    error_type: str | None
+    locked_at: Instant | None
+    cooldown_until: Instant | None
+    created_at: Instant
+
+
+@record
+class Sizes:
+    waiting: int
+    running: int
+    cooling: int
+
+    @property
+    def all(self) -> int:
+        return self.waiting + self.running + self.cooling
+
+
+_NAMES = ("key", "content_hash", "variant", "model", "language", "user_id", "priority", "created_at")
+_new = insert(summary_queue).values({name: bindparam(name) for name in _NAMES})
+_ADD = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["key"],
+        set_={
+            "priority": larger(summary_queue.c.priority, _new.excluded.priority),
+            "user_id": _new.excluded.user_id,
+        },
+    )
+)
+_free = or_(summary_queue.c.locked_at.is_(None), summary_queue.c.locked_at <= bindparam("stale"))
+_awake = or_(summary_queue.c.cooldown_until.is_(None), summary_queue.c.cooldown_until <= bindparam("now"))
+_next = (
+    select(summary_queue.c.id)
+    .where(among(summary_queue.c.model, "models", Text()), _free, _awake)
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+# A lease that ran out is an attempt whose worker died.
+_died = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
+_CLAIMED = (
+    summary_queue.c.id,
+    summary_queue.c.key,
+    summary_queue.c.content_hash,
+    summary_queue.c.variant,
+    summary_queue.c.model,
+    summary_queue.c.language,
+    summary_queue.c.user_id,
+    summary_queue.c.priority,
+    summary_queue.c.attempts,
+    summary_queue.c.empties,
+    summary_queue.c.created_at,
+    summary_queue.c.locked_at,
+)
+_CLAIM = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.id.in_(chosen_once(_next)))
+    .values(
+        locked_at=bindparam("now"),
+        lease_holder=bindparam("holder"),
+        attempts=summary_queue.c.attempts + _died,
+        cooldown_until=null(),
+    )
+    .returning(*_CLAIMED)
+)
+_mine = (
+    summary_queue.c.id == bindparam("row_id"),
+    summary_queue.c.lease_holder == bindparam("holder"),
+    summary_queue.c.locked_at == bindparam("taken"),
+)
+_DONE = Statement(delete(summary_queue).where(*_mine))
+_SET_BACK = Statement(
+    update(summary_queue)
+    .where(*_mine)
+    .values(
+        attempts=bindparam("tries"),
+        empties=bindparam("empty"),
+        last_error=bindparam("error"),
+        error_type=bindparam("kind"),
+        cooldown_until=bindparam("until"),
+        locked_at=null(),
+        lease_holder=null(),
+    )
+)
+_PUT_OFF = Statement(
+    update(summary_queue)
+    .where(*_mine)
+    .values(
+        locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why")
+    )
+)
+_extract = Variant()
+_twin = summary_queue.alias("twin")
+_extract_key = summary_queue.c.content_hash + literal(f":{_extract.name}")
+_WITHOUT_EXTRACT = Statement(
+    select(*_CLAIMED)
+    .where(
+        summary_queue.c.model == bindparam("model"),
+        summary_queue.c.variant.startswith(f"{_extract.kind}:"),
+        *(
+            ~select(table.c.key).where(table.c.key == _extract_key).correlate(summary_queue).exists()
+            for table in (summaries, summary_failures, _twin)
+        ),
+    )
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(bindparam("most"))
+)
+_DROP = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
+_DROP_OTHERS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
+_RETRY = Statement(
+    update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
+)
+_RETRY_KEY = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.key == bindparam("wanted"))
+    .values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
+)
+_NEXT_AT = Statement(
+    select(
+        func.min(
+            case(
+                (
+                    summary_queue.c.locked_at.is_not(None),
+                    summary_queue.c.locked_at + bindparam("lease", type_=summary_queue.c.locked_at.type),
+                ),
+                else_=func.coalesce(summary_queue.c.cooldown_until, 0),
+            )
+        )
+    )
+)
+_SIZES = Statement(
+    select(
+        func.count(),
+        func.count(summary_queue.c.id).filter(summary_queue.c.locked_at > bindparam("stale")),
+        func.count(summary_queue.c.id).filter(
+            and_(summary_queue.c.locked_at.is_(None), summary_queue.c.cooldown_until > bindparam("now"))
+        ),
+    )
+)
+_LINES = Statement(
+    select(
+        summary_queue.c.id,
+        summary_queue.c.content_hash,
+        summary_queue.c.model,
+        summary_queue.c.priority,
+        summary_queue.c.attempts,
+        summary_queue.c.last_error,
+        summary_queue.c.error_type,
+        summary_queue.c.locked_at,
+        summary_queue.c.cooldown_until,
+        summary_queue.c.created_at,
+    )
+    .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
+    .limit(bindparam("most"))
+)
+
+
+async def enqueue(
+    tx: Tx, content_hash: str, variant: Variant, *, user_id: int | None, priority: int, now: Instant
+) -> None:
+    """A row that is there already takes the higher priority and the asker who can answer for it now."""
+    await tx.run(
+        _ADD,
+        {
+            "key": variant.key(content_hash),
+            "content_hash": content_hash,
+            "variant": variant.name,
+            "model": variant.model,
+            "language": variant.language,
+            "user_id": user_id,
+            "priority": priority,
+            "created_at": now,
+        },
+    )
+
+
+async def without_extract(tx: Tx, model: str, *, most: int) -> list[Queued]:
+    """Summaries that wait for this model and have no extract, not even a queued or a failed one."""
+    return [Queued(*row) for row in await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})]
+
+
+async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:
+    """The next one for these models, ours until its lease is stale."""
+    row = await tx.one(_CLAIM, {"models": list(models), "holder": holder, "now": now, "stale": stale})
+    return None if row is None else Queued(*row)
+
+
+async def complete(tx: Tx, row: Queued, holder: str) -> bool:
+    """False when the lease was lost and another has it."""
+    return await tx.run(_DONE, _lease(row, holder)) == 1
+
+
+async def record_failure(tx: Tx, row: Queued, holder: str, setback: Setback, error: str) -> bool:
+    return (
+        await tx.run(
+            _SET_BACK,
+            {
+                **_lease(row, holder),
+                "tries": setback.attempts,
+                "empty": setback.empties,
+                "error": error,
+                "kind": setback.error_type,
+                "until": setback.cooldown_until,
+            },
+        )
+        == 1
+    )
+
+
+async def release(tx: Tx, row: Queued, holder: str) -> None:
+    """Give it back as it was."""
+    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": None, "why": None})
+
+
+async def postpone(tx: Tx, row: Queued, holder: str, until: Instant, why: str) -> None:
+    """Give it back until then; it is not its fault."""
+    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": until, "why": why})
+
+
+async def remove_queued(tx: Tx, key: str) -> None:
+    await tx.run(_DROP, {"wanted": key})
+
+
+async def remove_other_models(tx: Tx, models: Sequence[str]) -> int:
+    """What waits for models that nobody asks any more."""
+    return await tx.run(_DROP_OTHERS, {"models": list(models)})
+
+
+async def retry_all(tx: Tx) -> int:
+    return await tx.run(_RETRY)
+
+
+async def retry(tx: Tx, key: str) -> None:
+    await tx.run(_RETRY_KEY, {"wanted": key})
+
+
+async def next_at(tx: Tx, lease: int) -> Instant | None:
+    """When the next row can be taken: 0 for at once, None for an empty queue."""
+    return await tx.value(_NEXT_AT, {"lease": lease})
+
+
+async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
+    row = await tx.one(_SIZES, {"now": now, "stale": stale})
+    assert row is not None
+    return Sizes(row[0] - row[1] - row[2], row[1], row[2])
+
+
+async def list_queued(tx: Tx, *, most: int) -> list[Line]:
+    return [Line(*row) for row in await tx.all(_LINES, {"most": most})]
+
+
+def _lease(row: Queued, holder: str) -> dict[str, object]:
+    return {"row_id": row.id, "holder": holder, "taken": row.locked_at}

@@ -1,0 +1,459 @@
+"""SQLite as an end of a move. A new file is written beside its name and takes it when it is whole."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy import Boolean, Table, Text
+
+from reedbed.domain.errors import CannotStart
+from reedbed.domain.records import record
+from reedbed.domain.times import SECOND
+from reedbed.store import migrations
+from reedbed.store.engine.connect import read_only, sqlite_path
+from reedbed.store.engine.postgresql import Pulse, asyncpg
+from reedbed.store.tables import leases, metadata, processes
+
+AT_ONCE = 1_000
+"""Rows in memory."""
+
+Rows = list[tuple[Any, ...]]
+
+_OF_PROCESSES = {leases.name, processes.name}
+"""Only for the processes that run now."""
+
+
+class Source(Protocol):
+    """Of this program's schema, and nobody works on it."""
+
+    async def count(self, table: Table) -> int: ...
+
+    def rows(self, table: Table) -> AsyncGenerator[Rows]: ...
+
+    async def last_ids(self) -> Mapping[Table, int]:
+        """The last id each table gave out, even if that row is gone: ids are never given twice."""
+        ...
+
+
+class Target(Protocol):
+    async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None: ...
+
+    async def count(self, table: Table) -> int: ...
+
+    async def go_on_from(self, table: Table, last_id: int) -> None: ...
+
+    async def keep(self) -> None:
+        """Everything is there: make it last."""
+        ...
+
+
+def moved_tables() -> list[Table]:
+    """In an order in which each row finds what it refers to."""
+    return [table for table in metadata.sorted_tables if table.name not in _OF_PROCESSES]
+
+
+def numbered_tables() -> list[Table]:
+    """Those that give out ids by themselves."""
+    return [table for table in moved_tables() if any(one.autoincrement is True for one in table.columns)]
+
+
+def names(table: Table) -> Sequence[str]:
+    return [column.name for column in table.columns]
+
+
+def quoted(table: Table) -> str:
+    return ", ".join(f'"{name}"' for name in names(table))
+
+
+def check_version(version: str | None, url: str) -> None:
+    if version != migrations.newest():
+        raise CannotStart(
+            f"The database at {url} has schema {version or 'none'} and this program needs "
+            f"{migrations.newest()}. Run 'reedbed admin db migrate' on it first."
+        )
+
+
+def refuse_running(name: str) -> None:
+    raise CannotStart(
+        f"{name} still works on this database. Stop Reedbed first: what it writes now would not be moved."
+    )
+
+
+__all__ = ["Moved", "Tell", "copy_everything"]
+
+Tell = Callable[[str, int, int], None]
+"""Table, rows of it that were copied now, rows in all."""
+
+
+@record
+class Moved:
+    rows: int
+    tables: int
+
+
+async def copy_everything(source_url: str, target_url: str, tell: Tell) -> Moved:
+    async with _source(source_url) as source, _target(target_url) as target:
+        counts = {table: await source.count(table) for table in moved_tables()}
+        total = sum(counts.values())
+        for table in counts:
+            await target.take(table, _told(source, table, total, tell))
+        await _compare(target, counts)
+        for table, last in (await source.last_ids()).items():
+            await target.go_on_from(table, last)
+        await target.keep()
+    return Moved(total, len(counts))
+
+
+async def _told(
+    source: Source, table: Table, total: int, tell: Tell
+) -> AsyncGenerator[list[tuple[object, ...]]]:
+    async for some in source.rows(table):
+        yield some
+        tell(table.name, len(some), total)
+
+
+async def _compare(target: Target, counts: dict[Table, int]) -> None:
+    for table, expected in counts.items():
+        found = await target.count(table)
+        if found != expected:
+            raise CannotStart(
+                f"{table.name} has {expected} rows and {found} arrived. Nothing was kept of the copy."
+            )
+
+
+def _source(url: str) -> AbstractAsyncContextManager[Source]:
+    if url.startswith("sqlite:"):
+        return sqlite_source(url)
+
+    return postgresql_source(url)
+
+
+@asynccontextmanager
+async def _target(url: str) -> AsyncGenerator[Target]:
+    opening = sqlite_target(url) if url.startswith("sqlite:") else postgresql_target(url)
+    async with opening as place:
+        yield place
+
+
+CONNECT_SECONDS = 10
+SILENCE_SECONDS = 10.0
+"""Without a sign of life from the server the move is given up; how long a statement takes does not matter."""
+MIGRATION_SECONDS = 600.0
+SILENT = (
+    "PostgreSQL has stopped answering, so the move was given up. Nothing was kept of the copy. "
+    "See that the server runs, then start the move again."
+)
+
+
+@asynccontextmanager
+async def postgresql_source(url: str) -> AsyncGenerator["PostgresqlSource"]:
+    async with (
+        _connected(url) as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        place = PostgresqlSource(connection)
+        await place.check()
+        yield place
+
+
+@asynccontextmanager
+async def postgresql_target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
+    async with _connected(url) as connection:
+        await _check_empty(connection)  # before it is migrated: it may be somebody's, of an older version
+    await _migrate(url)
+    async with _connected(url) as connection:
+        moving = connection.transaction()
+        await moving.start()
+        try:
+            await _check_empty(connection)
+            yield PostgresqlTarget(connection, moving)
+        except BaseException:
+            with suppress(asyncpg.InterfaceError):  # the server is gone, and with it what it was told
+                await moving.rollback()
+            raise
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncGenerator[Any]:
+    try:
+        connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
+    except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as error:
+        raise CannotStart(f"PostgreSQL cannot be reached: {error or 'it does not answer'}.") from error
+    pulse = _pulse(url)
+    pulse.in_use[connection] = time.monotonic()  # terminated once the server is silent
+    try:
+        yield connection
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        if pulse.silent:
+            raise CannotStart(SILENT) from error
+        raise CannotStart(f"PostgreSQL refused: {error}. Nothing was kept of the copy.") from error
+    finally:
+        await pulse.stop()
+        await _close(connection)
+
+
+def _pulse(url: str) -> Pulse:
+    async def connect() -> Any:
+        return await asyncpg.connect(url, timeout=CONNECT_SECONDS)
+
+    return Pulse(connect, silence=SILENCE_SECONDS, longest_wait=MIGRATION_SECONDS)
+
+
+async def _migrate(url: str) -> None:
+    """In a process of its own, which can be killed while the server does not answer."""
+    pulse = _pulse(url)
+    try:
+        async with pulse.patience():
+            await migrations.migrate_apart(url)
+    except TimeoutError as error:
+        raise CannotStart(SILENT) from error
+    finally:
+        await pulse.stop()
+
+
+async def _close(connection: Any) -> None:
+    """A server that is gone, or stands still, does not hear the goodbye."""
+    try:
+        await connection.close(timeout=CONNECT_SECONDS)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        connection.terminate()
+
+
+async def _check_empty(connection: Any) -> None:
+    found = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    there = {name for (name,) in found}
+    for table in moved_tables():
+        if table.name not in there:
+            continue
+        if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
+            raise CannotStart(
+                f"The database to move into is not empty: {table.name} has rows. Make a new one for it."
+            )
+
+
+class PostgresqlSource:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def check(self) -> None:
+        try:
+            async with self._connection.transaction():
+                version = await self._connection.fetchval("SELECT version_num FROM alembic_version")
+        except asyncpg.UndefinedTableError:
+            version = None
+        check_version(version, "this address")
+        query = "SELECT holder FROM leases WHERE expires_at > $1"
+        holder = await self._connection.fetchval(query, int(time.time() * SECOND))
+        if holder:
+            refuse_running(holder)
+
+    async def count(self, table: Table) -> int:
+        return await _count(self._connection, table)
+
+    async def rows(self, table: Table) -> AsyncGenerator[Rows]:
+        some: Rows = []
+        query = f'SELECT {quoted(table)} FROM "{table.name}"'  # noqa: S608  names of our own
+        async for row in self._connection.cursor(query, prefetch=AT_ONCE):
+            some.append(tuple(row))
+            if len(some) == AT_ONCE:
+                yield some
+                some = []
+        if some:
+            yield some
+
+    async def last_ids(self) -> Mapping[Table, int]:
+        return {table: await self._last_id(table) for table in numbered_tables()}
+
+    async def _last_id(self, table: Table) -> int:
+        sequence = await _sequence(self._connection, table)
+        query = f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {sequence}"  # noqa: S608  ours
+        return await self._connection.fetchval(query)
+
+
+class PostgresqlTarget:
+    def __init__(self, connection: Any, moving: Any) -> None:
+        self._connection = connection
+        self._moving = moving
+
+    async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None:
+        """One COPY for all of a table, so that its rows may refer to each other in any order."""
+        try:
+            await self._connection.copy_records_to_table(
+                table.name, records=_each(table, rows), columns=names(table)
+            )
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite keeps anything in any column
+            raise CannotStart(
+                f"A row of {table.name} does not fit: {error}. Nothing was kept of the copy."
+            ) from error
+
+    async def count(self, table: Table) -> int:
+        return await _count(self._connection, table)
+
+    async def go_on_from(self, table: Table, last_id: int) -> None:
+        sequence = await _sequence(self._connection, table)
+        await self._connection.execute("SELECT setval($1, $2, $3)", sequence, max(last_id, 1), last_id > 0)
+
+    async def keep(self) -> None:
+        await self._moving.commit()
+
+
+async def _each(table: Table, rows: AsyncIterable[Rows]) -> AsyncGenerator[tuple[Any, ...]]:
+    fit = [_fitting(column.type) for column in table.columns]
+    async for some in rows:
+        for row in some:
+            yield tuple(make(value) for make, value in zip(fit, row, strict=True))
+
+
+def _fitting(kind: Any) -> Callable[[Any], Any]:
+    """SQLite keeps truth as numbers, and NUL in texts, which PostgreSQL does not take."""
+    if isinstance(kind, Boolean):
+        return lambda value: None if value is None else bool(value)
+    if isinstance(kind, Text):
+        return lambda value: value.replace("\0", "") if isinstance(value, str) else value
+    return lambda value: value
+
+
+async def _count(connection: Any, table: Table) -> int:
+    return await connection.fetchval(f'SELECT count(*) FROM "{table.name}"')  # noqa: S608  a name of our own
+
+
+async def _sequence(connection: Any, table: Table) -> str:
+    return await connection.fetchval("SELECT pg_get_serial_sequence($1, 'id')", table.name)
+
+
+@asynccontextmanager
+async def sqlite_source(url: str) -> AsyncGenerator["SqliteSource"]:
+    path = sqlite_path(url)
+    connection = _open(path)
+    try:
+        connection.execute("BEGIN")
+        place = SqliteSource(connection, path)
+        place.check()
+        yield place
+    except sqlite3.Error as error:
+        raise CannotStart(f"{path} cannot be read: {error}.") from error
+    finally:
+        connection.close()
+
+
+@asynccontextmanager
+async def sqlite_target(url: str) -> AsyncGenerator["SqliteTarget"]:
+    path = Path(sqlite_path(url))
+    unfinished = _make_room(path)
+    try:
+        await migrations.migrate(f"sqlite:///{unfinished}")
+        connection = sqlite3.connect(unfinished, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA foreign_keys = OFF")  # looked at once, at the end
+            connection.execute("BEGIN")
+            for table in moved_tables():
+                connection.execute(f'DELETE FROM "{table.name}"')  # noqa: S608  a name of our own
+            yield SqliteTarget(connection)
+        finally:
+            connection.close()
+        unfinished.replace(path)
+    except sqlite3.Error as error:
+        raise CannotStart(
+            f"The copy cannot be written to {path}: {error}. Nothing was kept of it."
+        ) from error
+    finally:
+        _drop(unfinished)
+
+
+class SqliteSource:
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._connection = connection
+        self._path = path
+
+    def check(self) -> None:
+        try:
+            row = self._connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except sqlite3.OperationalError:
+            row = None
+        check_version(row[0] if row else None, self._path)
+        now = int(time.time() * SECOND)
+        holder = self._connection.execute("SELECT holder FROM leases WHERE expires_at > ?", (now,)).fetchone()
+        if holder:
+            refuse_running(holder[0])
+
+    async def count(self, table: Table) -> int:
+        return _count_sqlite_rows(self._connection, table)
+
+    async def rows(self, table: Table) -> AsyncGenerator[Rows]:
+        cursor = self._connection.execute(f'SELECT {quoted(table)} FROM "{table.name}"')  # noqa: S608  ours
+        while some := await asyncio.to_thread(cursor.fetchmany, AT_ONCE):
+            yield some
+
+    async def last_ids(self) -> Mapping[Table, int]:
+        given = dict(self._connection.execute("SELECT name, seq FROM sqlite_sequence"))
+        return {table: max(given.get(table.name, 0), self._largest(table)) for table in numbered_tables()}
+
+    def _largest(self, table: Table) -> int:
+        query = f'SELECT coalesce(max(id), 0) FROM "{table.name}"'  # noqa: S608  a name of our own
+        return self._connection.execute(query).fetchone()[0]
+
+
+class SqliteTarget:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None:
+        marks = ", ".join("?" * len(table.columns))
+        insert = f'INSERT INTO "{table.name}" ({quoted(table)}) VALUES ({marks})'  # noqa: S608  ours
+        async for some in rows:
+            await asyncio.to_thread(self._write, insert, some)
+
+    async def count(self, table: Table) -> int:
+        return _count_sqlite_rows(self._connection, table)
+
+    def _write(self, insert: str, some: Rows) -> None:
+        # Closed here: a cursor that is let go of later, in another thread, resets the statement under way.
+        self._connection.executemany(insert, some).close()
+
+    async def go_on_from(self, table: Table, last_id: int) -> None:
+        if table.dialect_options["sqlite"]["autoincrement"]:
+            self._connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table.name,))
+            self._connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table.name, last_id))
+
+    async def keep(self) -> None:
+        lost = self._connection.execute("PRAGMA foreign_key_check").fetchone()
+        if lost is not None:
+            raise CannotStart(
+                f"A row of {lost[0]} refers to one of {lost[2]} that is not there. Nothing was kept."
+            )
+        self._connection.execute("COMMIT")
+
+
+def _count_sqlite_rows(connection: sqlite3.Connection, table: Table) -> int:
+    query = f'SELECT count(*) FROM "{table.name}"'  # noqa: S608  a name of our own
+    return connection.execute(query).fetchone()[0]
+
+
+def _open(path: str) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(read_only(path), uri=True, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise CannotStart(f"There is no database at {path}.") from error
+
+
+def _make_room(path: Path) -> Path:
+    """An empty file beside the one to be written."""
+    if path.exists() and path.stat().st_size:
+        raise CannotStart(f"There is a file at {path} already. Name one that does not exist yet.")
+    unfinished = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _drop(unfinished)
+        unfinished.touch(mode=0o600)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written: {error.strerror}.") from error
+    return unfinished
+
+
+def _drop(path: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -1,0 +1,297 @@
+"""Patterns for `LIKE`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    Dialect,
+    FromClause,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    literal_column,
+    tuple_,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import asyncpg
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.expression import BindParameter
+from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.sql.selectable import Join
+from sqlalchemy.types import ARRAY, Boolean, TypeEngine
+
+from reedbed.domain.pagination import Order
+from reedbed.domain.records import record
+
+select: Any = sqlalchemy.select
+func: Any = sqlalchemy.func
+
+
+SQLITE: Dialect = sqlite.dialect(paramstyle="qmark")
+POSTGRESQL: Dialect = asyncpg.dialect()
+
+Params = Mapping[str, Any]
+
+
+@record
+class Compiled:
+    sql: str
+    arguments: Callable[[Params], Sequence[Any]]
+    """What fills the statement's places, from what is given by name."""
+
+
+class Statement:
+    """One SQL statement for both engines; `params` given at run time fill its bind parameters."""
+
+    __slots__ = ("_clause", "_columns", "_compiled")
+
+    def __init__(self, clause: ClauseElement, *, columns: Sequence[str] | None = None) -> None:
+        self._clause = clause
+        self._columns = list(columns) if columns is not None else None
+        self._compiled: dict[str, Compiled] = {}
+
+    def on(self, dialect: Dialect) -> Compiled:
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = self._compile(dialect)
+        return compiled
+
+    def _compile(self, dialect: Dialect) -> Compiled:
+        compiled: Any = self._clause.compile(dialect=dialect, column_keys=self._columns)
+        if "POSTCOMPILE" in str(compiled):
+            raise TypeError("a list in a statement is one parameter: use among()")
+        names: Sequence[str] = compiled.positiontup or ()
+        constants = {name: bind.value for name, bind in compiled.binds.items() if not bind.required}
+        return Compiled(str(compiled), _filler(names, constants))
+
+
+def _filler(names: Sequence[str], constants: Mapping[str, Any]) -> Callable[[Params], Sequence[Any]]:
+    if len(names) > 1 and constants.keys().isdisjoint(names):
+        return itemgetter(*names)  # the rows of a crawl come by the ten thousand
+    return lambda params: [params[name] if name in params else constants[name] for name in names]
+
+
+class Shapes:
+    """A family of statements that differ by filters: each shape is built once and kept.
+
+    The key must come from a small closed set (view, order, has-cursor ...), never from user text.
+    """
+
+    __slots__ = ("_build", "_made")
+
+    def __init__(self, build: Callable[..., ClauseElement]) -> None:
+        self._build = build
+        self._made: dict[tuple[Any, ...], Statement] = {}
+
+    def __call__(self, *shape: Any) -> Statement:
+        made = self._made.get(shape)
+        if made is None:
+            made = self._made[shape] = Statement(self._build(*shape))
+        return made
+
+
+def delete_some(table: Table, *which: ColumnElement[bool]) -> ClauseElement:
+    """At most `:most` of these rows, so that many can be deleted without holding up others."""
+    key = list(table.primary_key.columns)
+    some = select(*key).where(*which).limit(bindparam("most", type_=BigInteger))
+    return delete(table).where(tuple_(*key).in_(some))
+
+
+# These are used as words of SQL, `among(entries.c.id, "ids")`, and written like them.
+# ruff: noqa: N801
+
+
+class among(ColumnElement[bool]):
+    """`column IN (the list given at run time)`, as one bind parameter on both engines."""
+
+    inherit_cache = False
+    type = Boolean()
+    _is_implicitly_boolean = True  # else SQLite is asked for "(… IN …) = 1", which no index serves
+
+    def __init__(self, column: ColumnElement[Any], name: str, type_: TypeEngine[Any] | None = None) -> None:
+        self.column = column
+        self.values: BindParameter[Any] = bindparam(name, type_=ARRAY(type_ or BigInteger()))
+
+
+@compiles(among, "postgresql")
+def _among_postgresql(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY({compiler.process(element.values, **kw)})"
+
+
+@compiles(among, "sqlite")
+def _among_sqlite(element: among, compiler: SQLCompiler, **kw: Any) -> str:
+    values: BindParameter[Any] = bindparam(element.values.key)
+    column, given = compiler.process(element.column, **kw), compiler.process(values, **kw)
+    return f"{column} IN (SELECT value FROM json_each({given}))"  # noqa: S608  both are compiled SQL, not text
+
+
+class of_user(ColumnElement[bool]):
+    """The row of a table with `user_id` and `entry_id` is the user's, and of one of the entries given.
+
+    Of (user, entry) and (user, feed …) SQLite without statistics takes the longer index, and reads all of it;
+    as a pair there is only the right one.
+    """
+
+    inherit_cache = False
+    type = Boolean()
+    _is_implicitly_boolean = True
+
+    def __init__(self, table: FromClause, user: str, ids: str) -> None:
+        self.user, self.entry = table.c.user_id, table.c.entry_id
+        self.user_id: BindParameter[Any] = bindparam(user, type_=BigInteger())
+        self.ids: BindParameter[Any] = bindparam(ids, type_=ARRAY(BigInteger()))
+
+
+@compiles(of_user, "postgresql")
+def _of_user_postgresql(element: of_user, compiler: SQLCompiler, **kw: Any) -> str:
+    user, entry = compiler.process(element.user, **kw), compiler.process(element.entry, **kw)
+    user_id, ids = compiler.process(element.user_id, **kw), compiler.process(element.ids, **kw)
+    return f"{user} = {user_id} AND {entry} = ANY({ids})"
+
+
+@compiles(of_user, "sqlite")
+def _of_user_sqlite(element: of_user, compiler: SQLCompiler, **kw: Any) -> str:
+    values: BindParameter[Any] = bindparam(element.ids.key)
+    user, entry = compiler.process(element.user, **kw), compiler.process(element.entry, **kw)
+    user_id, ids = compiler.process(element.user_id, **kw), compiler.process(values, **kw)
+    return f"({user}, {entry}) IN (SELECT {user_id}, value FROM json_each({ids}))"  # noqa: S608  compiled SQL
+
+
+class _Number(GenericFunction[int]):
+    """A number that each engine asks for in its own words; `{}` stands for what is given."""
+
+    inherit_cache = True
+    type = BigInteger()
+    _register = False
+    sqlite: str
+    postgresql: str
+
+
+@compiles(_Number, "sqlite")
+def _number_sqlite(element: _Number, compiler: SQLCompiler, **kw: Any) -> str:
+    return element.sqlite.format(compiler.process(element.clauses, **kw))
+
+
+@compiles(_Number, "postgresql")
+def _number_postgresql(element: _Number, compiler: SQLCompiler, **kw: Any) -> str:
+    return element.postgresql.format(compiler.process(element.clauses, **kw))
+
+
+class larger(_Number):
+    """The larger of two numbers."""
+
+    sqlite = "max({})"
+    postgresql = "greatest({})"
+
+
+class smaller(_Number):
+    """The smaller of two numbers."""
+
+    sqlite = "min({})"
+    postgresql = "least({})"
+
+
+class database_size(_Number):
+    """Bytes of the whole database."""
+
+    sqlite = "(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())"
+    postgresql = "pg_database_size(current_database())"
+
+
+class database_in_use(_Number):
+    """Bytes of the database without the pages that SQLite keeps free; PostgreSQL does not tell them apart."""
+
+    sqlite = (
+        "(SELECT (page_count - freelist_count) * page_size"
+        " FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size())"
+    )
+    postgresql = database_size.postgresql
+
+
+class database_now(_Number):
+    """The moment by the clock of the database, which all processes share."""
+
+    sqlite = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+    postgresql = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+class in_order(Join):
+    """A join whose left side is read first, for each of its rows the right one.
+
+    SQLite knows no statistics here and likes to begin with the table whose index gives the order; its
+    CROSS JOIN keeps the order as written. PostgreSQL decides by its statistics.
+    """
+
+    inherit_cache = False
+
+
+@compiles(in_order, "sqlite")
+def _in_order_sqlite(element: in_order, compiler: SQLCompiler, **kw: Any) -> str:
+    kw["asfrom"] = True
+    left, right = compiler.process(element.left, **kw), compiler.process(element.right, **kw)
+    assert element.onclause is not None
+    return f"{left} CROSS JOIN {right} ON {compiler.process(element.onclause, from_linter=None)}"
+
+
+@compiles(in_order, "postgresql")
+def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(Join(element.left, element.right, element.onclause), **kw)
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column as a mere number, so that no index on it is chosen where a better one is known."""
+    return column + literal_column("0")
+
+
+def chosen_once(rows: Select[Any]) -> Select[Any]:
+    """For a claim: rows that are chosen and locked one time, whatever the plan.
+
+    As a mere subquery PostgreSQL may run the choice again for every row it compares, and each time lock the
+    next one: a claim of one row would take them all.
+    """
+    chosen = rows.cte("chosen")
+    return select(*chosen.c)
+
+
+LOWEST = -(2**62)
+HIGHEST = 2**62
+"""Every moment, id and number of rows lies between these, and both engines can hold them."""
+
+_LOWEST: ColumnElement[int] = literal_column(str(LOWEST))
+_HIGHEST: ColumnElement[int] = literal_column(str(HIGHEST))
+
+
+def entry_id_of(table: FromClause) -> ColumnElement[Any]:
+    return table.c.entry_id if "entry_id" in table.c else table.c.id
+
+
+def in_direction(order: Order, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
+    return [column.desc() if order == "newest" else column.asc() for column in columns]
+
+
+def beyond(
+    order: Order, here: tuple[ColumnElement[Any], ...], place: tuple[ColumnElement[Any], ...]
+) -> ColumnElement[bool]:
+    """What the order shows after this place."""
+    row, there = tuple_(*here), tuple_(*place)
+    return row < there if order == "newest" else row > there
+
+
+def up_to(order: Order, key: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[bool]:
+    """What the order shows no later than `last`; all of it where there is no last one."""
+    if order == "newest":
+        return key >= func.coalesce(last, _LOWEST)
+    return key <= func.coalesce(last, _HIGHEST)
+
+
+def containing(text: str) -> str:
+    """Matches, in `lower(column) LIKE … ESCAPE '\\'`, what holds this text anywhere."""
+    escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"

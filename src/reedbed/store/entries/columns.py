@@ -1,0 +1,132 @@
+"""What every list of entries reads, and how a row becomes a value."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_, true
+from sqlalchemy.sql.selectable import FromClause
+
+from reedbed.domain.entries import EntryRow, States
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, select
+from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
+from reedbed.store.visibility import above_mark, alive, shows
+
+PLAIN = (
+    entries.c.id,
+    entries.c.feed_id,
+    entries.c.title,
+    entries.c.url,
+    entries.c.author,
+    entries.c.summary,
+    entries.c.image,
+    entries.c.language,
+    entries.c.words,
+    entries.c.version,
+    entries.c.published_at,
+    entries.c.fetched_at,
+    entries.c.changed_at,
+    entries.c.sort_at,
+)
+IS_UNREAD = and_(unread.c.entry_id.is_not(None), alive(unread, subscriptions)).label("is_unread")
+IS_STARRED = starred.c.entry_id.is_not(None).label("is_starred")
+IS_LATER = later.c.entry_id.is_not(None).label("is_later")
+LISTED = (*PLAIN, IS_UNREAD, IS_STARRED, IS_LATER)
+
+_USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
+
+
+def with_states(source: FromClause) -> FromClause:
+    """Join what this user thinks of each of the `entries` in the source."""
+    return (
+        source.outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id))
+        .outerjoin(
+            subscriptions,
+            and_(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == entries.c.feed_id),
+        )
+        .outerjoin(starred, and_(starred.c.user_id == _USER, starred.c.entry_id == entries.c.id))
+        .outerjoin(later, and_(later.c.user_id == _USER, later.c.entry_id == entries.c.id))
+    )
+
+
+def followed(*, with_muted: bool = False) -> ColumnElement[bool]:
+    """The entry is in a feed this user follows, above its floor; each looked up by the entry's feed."""
+    shown = select(shows(subscriptions, entries, with_muted=with_muted)).where(
+        subscriptions.c.user_id == _USER,
+        subscriptions.c.feed_id == entries.c.feed_id,
+        subscriptions.c.unsubscribed_at.is_(None),
+    )
+    return shown.correlate(entries).scalar_subquery() == true()
+
+
+def visible(*, with_muted: bool = False) -> ColumnElement[bool]:
+    """Followed and not muted, or kept by a star, for later or by a tag, whatever became of the subscription.
+
+    Entries that the user asks for by id are found `with_muted` ones.
+    """
+    kept = (has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
+    return or_(followed(with_muted=with_muted), *kept)
+
+
+def has_mark(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+    return (
+        select(table.c.entry_id)
+        .where(table.c.user_id == _USER, table.c.entry_id == entry_id)
+        .correlate_except(table)
+        .exists()
+    )
+
+
+def has_tag(name: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """`name` is that of the parameter which holds the tag's name."""
+    return (
+        select(entry_tags.c.entry_id)
+        .where(
+            entry_tags.c.user_id == _USER,
+            entry_tags.c.entry_id == entry_id,
+            entry_tags.c.tag_id == tag_id(name),
+        )
+        .correlate_except(entry_tags)
+        .exists()
+    )
+
+
+def tag_id(name: str) -> ColumnElement[int]:
+    return select(tags.c.id).where(tags.c.user_id == _USER, tags.c.name == bindparam(name)).scalar_subquery()
+
+
+def is_unread(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+    row = unread.alias("row")
+    return (
+        select(row.c.entry_id)
+        .where(row.c.user_id == _USER, row.c.entry_id == entry_id, above_mark(row))
+        .correlate_except(row)
+        .exists()
+    )
+
+
+_TAGS = Statement(
+    select(entry_tags.c.entry_id, tags.c.name)
+    .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
+    .where(entry_tags.c.user_id == _USER, among(entry_tags.c.entry_id, "ids"))
+    .order_by(tags.c.name)
+)
+
+
+async def tags_of(tx: Tx, user_id: int, ids: list[int]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    if ids:
+        for entry_id, name in await tx.all(_TAGS, {"user_id": user_id, "ids": ids}):
+            found[entry_id] = (*found.get(entry_id, ()), name)
+    return found
+
+
+def entry_row(row: Row, tags: Mapping[int, tuple[str, ...]]) -> EntryRow:
+    """From a row that begins with the columns of `LISTED`."""
+    plain = tuple(row)[: len(PLAIN)]
+    states = States(
+        read=not row["is_unread"],
+        starred=bool(row["is_starred"]),
+        later=bool(row["is_later"]),
+        tags=tags.get(row["id"], ()),
+    )
+    return EntryRow(*plain, states=states)

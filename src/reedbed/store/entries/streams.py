@@ -1,0 +1,201 @@
+"""Entries in the order of their ids, which is the order they arrived in: how reader apps synchronise.
+
+Apps ask for thousands of ids with few columns, so these lists read no titles.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    CompoundSelect,
+    FromClause,
+    Select,
+    bindparam,
+    or_,
+    union,
+)
+
+from reedbed.domain.entries import StreamItem, StreamQuery
+from reedbed.domain.pagination import Order
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, select
+from reedbed.store.entries.columns import followed, has_mark, has_tag, is_unread, tag_id
+from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
+from reedbed.store.visibility import shows
+
+
+@record
+class _Shape:
+    order: Order
+    read: bool | None
+    starred: bool | None
+    later: bool | None
+    parts: frozenset[str]
+
+
+async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list[StreamItem]:
+    """Continue a stream by giving the last id as `after_id`."""
+    rows = await tx.all(_STREAM(_shape(query)), _params(user_id, query, limit))
+    return [StreamItem(*row) for row in rows]
+
+
+async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
+    """All of the stream: Fever knows no pages of ids."""
+    return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, HIGHEST))]
+
+
+async def length(tx: Tx, user_id: int, query: StreamQuery) -> tuple[int, Instant | None]:
+    """How many entries a stream has, and when the newest of them arrived."""
+    row = await tx.one(_LENGTH(_shape(query)), _params(user_id, query, HIGHEST))
+    assert row is not None
+    return row[0], row[1]
+
+
+async def how_many(tx: Tx, user_id: int) -> int:
+    """Every entry of the feeds this user follows."""
+    return await tx.value(_HOW_MANY, {"user_id": user_id})
+
+
+def _shape(query: StreamQuery) -> _Shape:
+    names = ("feed_ids", "only_feed_ids", "since", "until", "after_id")
+    parts = {name for name in names if getattr(query, name) is not None}
+    parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
+    parts |= set(("tag", "more_tags")[: len(query.tags)])
+    return _Shape(query.order, query.read, query.starred, query.later, frozenset(parts))
+
+
+def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "feed_ids": list(query.feed_ids or ()),
+        "without_feed_ids": list(query.without_feed_ids),
+        "or_tags": list(query.or_tags),
+        "only_feed_ids": list(query.only_feed_ids or ()),
+        "tag": query.tags[0] if query.tags else None,
+        "more_tags": list(query.tags[1:]),
+        "more_count": len(query.tags) - 1,
+        "without_tags": list(query.without_tags),
+        "since": query.since,
+        "until": query.until,
+        "after_id": query.after_id,
+        "limit": limit,
+    }
+
+
+def _stream(shape: _Shape) -> Select[int, int, Instant]:
+    source = _source(shape)
+    listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
+    by = entries.c.id if source is None else source.c.entry_id
+    conditions = [*_belongs(source), *_states(shape, source), *_parts(shape, by)]
+    return (
+        select(entries.c.id, entries.c.feed_id, entries.c.fetched_at)
+        .select_from(listed)
+        .where(*conditions)
+        .order_by(by.desc() if shape.order == "newest" else by.asc())
+        .limit(bindparam("limit", type_=BigInteger))
+    )
+
+
+_STREAM = Shapes(_stream)
+
+
+def _length(shape: _Shape) -> ClauseElement:
+    listed = _stream(shape).subquery()
+    return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
+
+
+_LENGTH = Shapes(_length)
+
+
+def _source(shape: _Shape) -> FromClause | None:
+    """The smallest table that holds everything asked for; None: the entries of followed feeds."""
+    if shape.starred:
+        return starred
+    if shape.later:
+        return later
+    if "tag" in shape.parts:
+        return entry_tags
+    return unread if shape.read is False else None
+
+
+def _belongs(source: FromClause | None) -> list[ColumnElement[bool]]:
+    if source is None:
+        return [followed()]
+    mine = [source.c.user_id == bindparam("user_id")]
+    if source is entry_tags:
+        mine.append(entry_tags.c.tag_id == tag_id("tag"))
+    return mine
+
+
+def _states(shape: _Shape, source: FromClause | None) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if shape.read is not None:
+        conditions.append(~is_unread(entries.c.id) if shape.read else is_unread(entries.c.id))
+    for wanted, table in ((shape.starred, starred), (shape.later, later)):
+        if wanted is not None and source is not table:
+            marked = has_mark(table, entries.c.id)
+            conditions.append(marked if wanted else ~marked)
+    if "tag" in shape.parts and source is not entry_tags:
+        conditions.append(has_tag("tag", entries.c.id))
+    return conditions
+
+
+def _parts(shape: _Shape, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+    after = by < bindparam("after_id") if shape.order == "newest" else by > bindparam("after_id")
+    in_feeds = among(entries.c.feed_id, "feed_ids")
+    if "or_tags" in shape.parts:
+        in_feeds = or_(in_feeds, _tags_among("or_tags").exists())
+    conditions: dict[str, ColumnElement[bool]] = {
+        "feed_ids": in_feeds,
+        "only_feed_ids": among(entries.c.feed_id, "only_feed_ids"),
+        "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
+        "more_tags": _how_many(_tags_among("more_tags")) == bindparam("more_count"),
+        "without_tags": ~_tags_among("without_tags").exists(),
+        "since": by.in_(_since()),
+        "until": entries.c.fetched_at <= bindparam("until"),
+        "after_id": after,
+    }
+    return [condition for name, condition in conditions.items() if name in shape.parts]
+
+
+def _since() -> CompoundSelect[Any]:
+    """Each by its index: what changed lately may lie anywhere among what arrived long ago."""
+    came, changed = entries.alias("came"), entries.alias("changed")
+    return union(
+        select(came.c.id).where(came.c.fetched_at >= bindparam("since")),
+        select(changed.c.id).where(changed.c.changed_at >= bindparam("since")),
+    )
+
+
+def _tags_among(names: str) -> Select[int]:
+    """Those of an entry's tags that the parameter `names` lists."""
+    return (
+        select(entry_tags.c.entry_id)
+        .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
+        .where(
+            entry_tags.c.user_id == bindparam("user_id"),
+            entry_tags.c.entry_id == entries.c.id,
+            among(tags.c.name, names, tags.c.name.type),
+        )
+        .correlate(entries)
+    )
+
+
+def _how_many(rows: Select[int]) -> ColumnElement[int]:
+    return rows.with_only_columns(func.count()).scalar_subquery()
+
+
+_HOW_MANY = Statement(
+    select(func.count())
+    .select_from(subscriptions)
+    .join(entries, entries.c.feed_id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        shows(subscriptions, entries),
+    )
+)

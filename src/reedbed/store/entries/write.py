@@ -1,0 +1,310 @@
+"""Keys of removed entries, so that what a feed still lists never comes back as new.
+
+They are forgotten once the feed's document has not listed them for a while.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Text, bindparam, delete, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.records import record
+from reedbed.domain.refresh.dedupe import Known, Seen
+from reedbed.domain.search import SearchWords
+from reedbed.domain.times import Instant
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, delete_some, func, select
+from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
+
+VERSIONS_KEPT = 20
+
+
+class EntryText(NamedTuple):
+    """What is stored of an entry's words; the markup is sanitised."""
+
+    title: str
+    content: str
+    plain: str = ""
+    """The content without markup; not stored by itself."""
+    author: str | None = None
+    summary: str = ""
+    image: str | None = None
+    language: str | None = None
+    words: int = 0
+    extra: str = "{}"
+    search: SearchWords = SearchWords()
+
+
+class EntryRow(NamedTuple):
+    feed_id: int
+    guid: str | None
+    url: str | None
+    normalized_url: str | None
+    change_hash: str
+    published_at: Instant | None
+    fetched_at: Instant
+    sort_at: Instant
+    text: EntryText
+
+
+@record
+class Rewrite:
+    """A known entry that says something else now."""
+
+    entry_id: int
+    feed_id: int
+    url: str | None
+    normalized_url: str | None
+    change_hash: str
+    changed_at: Instant
+    text: EntryText
+
+
+_fingerprint = (
+    entries.c.id,
+    entries.c.guid,
+    entries.c.normalized_url,
+    entries.c.change_hash,
+    entries.c.title,
+)
+_KNOWN_GUIDS = Statement(
+    select(*_fingerprint).where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        among(entries.c.guid, "keys", Text()),
+    )
+)
+_KNOWN_URLS = Statement(
+    select(*_fingerprint).where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        among(entries.c.normalized_url, "keys", Text()),
+    )
+)
+_KNOWN_ALL = Statement(
+    select(*_fingerprint)
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+    .limit(bindparam("most"))
+)
+
+_words = ("title", "author", "summary", "image", "language", "words")
+_INSERT = Statement(
+    insert(entries).on_conflict_do_nothing(),
+    columns=[
+        "feed_id",
+        "guid",
+        "url",
+        "normalized_url",
+        "change_hash",
+        "published_at",
+        "fetched_at",
+        "sort_at",
+        *_words,
+    ],
+)
+_NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
+_SINCE = Statement(
+    select(entries.c.id, entries.c.feed_id, entries.c.guid, entries.c.change_hash)
+    .where(entries.c.id > bindparam("before"))
+    .order_by(entries.c.id)
+)
+_INSERT_BODY = Statement(insert(entry_bodies), columns=["entry_id", "content", "extra"])
+
+_is_other = (entries.c.id == bindparam("id")) & (entries.c.change_hash != bindparam("new_hash"))
+_KEEP_VERSION = Statement(
+    insert(entry_versions)
+    .from_select(
+        ["entry_id", "version", "title", "content", "change_hash", "replaced_at"],
+        select(
+            entries.c.id,
+            entries.c.version,
+            entries.c.title,
+            entry_bodies.c.content,
+            entries.c.change_hash,
+            bindparam("now", type_=entry_versions.c.replaced_at.type),
+        )
+        .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+        .where(_is_other),
+    )
+    .on_conflict_do_nothing()
+)
+_REWRITE = Statement(
+    update(entries)
+    .where(_is_other)
+    .values(
+        change_hash=bindparam("new_hash"),
+        url=func.coalesce(bindparam("new_url", type_=Text()), entries.c.url),
+        normalized_url=func.coalesce(bindparam("new_normalized_url", type_=Text()), entries.c.normalized_url),
+        version=entries.c.version + 1,
+        changed_at=bindparam("now"),
+        **{name: bindparam(f"new_{name}") for name in _words},
+    )
+    .returning(entries.c.id)
+)
+_REWRITE_BODY = Statement(
+    update(entry_bodies)
+    .where(entry_bodies.c.entry_id == bindparam("id"))
+    .values(content=bindparam("new_content"), extra=bindparam("new_extra"))
+)
+_DROP_OLD_VERSIONS = Statement(
+    delete(entry_versions).where(
+        entry_versions.c.entry_id == bindparam("id"),
+        entry_versions.c.version
+        < select(entries.c.version - VERSIONS_KEPT).where(entries.c.id == bindparam("id")).scalar_subquery(),
+    )
+)
+
+
+async def known_guids(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
+    rows = await tx.all(_KNOWN_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
+    return {row[1]: _seen(row) for row in rows}
+
+
+async def known_urls(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
+    """By normalised address. Where several entries share one, the newest stands for it."""
+    rows = await tx.all(_KNOWN_URLS, {"feed_id": feed_id, "keys": list(urls)})
+    return {row[2]: _seen(row) for row in sorted(rows, key=_id_of)}
+
+
+async def known_all(tx: Tx, feed_id: int, most: int) -> Known:
+    """The newest entries under every key: for feeds whose guids or addresses cannot be relied on."""
+    rows = sorted(await tx.all(_KNOWN_ALL, {"feed_id": feed_id, "most": most}), key=_id_of)
+    return Known(
+        by_guid={row[1]: _seen(row) for row in rows if row[1] is not None},
+        by_url={row[2]: _seen(row) for row in rows if row[2] is not None},
+        by_hash={row[3]: _seen(row) for row in rows},
+    )
+
+
+async def insert_new(tx: Tx, rows: Sequence[EntryRow]) -> list[tuple[int, EntryRow]]:
+    """Store these entries; back come only the truly new ones with their ids, in the order given."""
+    # RETURNING for each row costs twice as much. Ids only grow, and leases keep others out of these feeds.
+    before = await tx.value(_NEWEST)
+    await tx.run_each(_INSERT, [_entry_params(row) for row in rows])
+    ours = {row.feed_id for row in rows}
+    since = await tx.all(_SINCE, {"before": before})
+    stored = list(_matched(rows, [row for row in since if row[1] in ours]))
+    await tx.run_each(
+        _INSERT_BODY,
+        [{"entry_id": id_, "content": row.text.content, "extra": row.text.extra} for id_, row in stored],
+    )
+    return stored
+
+
+async def rewrite(tx: Tx, rewrites: Sequence[Rewrite]) -> list[int]:
+    """Keep the old words as a version and store the new ones; the ids that did change."""
+    params = [_rewrite_params(each) for each in rewrites]
+    await tx.run_each(_KEEP_VERSION, params)
+    changed = {row[0] for row in await tx.each(_REWRITE, params)}
+    bodies = [given for given in params if given["id"] in changed]
+    await tx.run_each(_REWRITE_BODY, bodies)
+    await tx.run_each(_DROP_OLD_VERSIONS, bodies)
+    return sorted(changed)
+
+
+def _matched(rows: Iterable[EntryRow], stored: Sequence[Row]) -> Iterator[tuple[int, EntryRow]]:
+    """A row that met a conflict was not stored, so what is there is a part of what was given, in order."""
+    place = 0
+    for row in rows:
+        if place == len(stored):
+            return
+        id_, feed_id, guid, digest = stored[place]
+        if (feed_id, guid, digest) == (row.feed_id, row.guid, row.change_hash):
+            place += 1
+            yield id_, row
+
+
+def _seen(row: Row) -> Seen:
+    return Seen(row[0], row[2], row[3], row[4])
+
+
+def _id_of(row: Row) -> int:
+    return row[0]
+
+
+def _entry_params(row: EntryRow) -> dict[str, Any]:
+    text = row.text
+    return {
+        "feed_id": row.feed_id,
+        "guid": row.guid,
+        "url": row.url,
+        "normalized_url": row.normalized_url,
+        "change_hash": row.change_hash,
+        "published_at": row.published_at,
+        "fetched_at": row.fetched_at,
+        "sort_at": row.sort_at,
+        "title": text.title,
+        "author": text.author,
+        "summary": text.summary,
+        "image": text.image,
+        "language": text.language,
+        "words": text.words,
+    }
+
+
+def _rewrite_params(each: Rewrite) -> dict[str, Any]:
+    text = each.text
+    return {
+        "id": each.entry_id,
+        "now": each.changed_at,
+        "new_hash": each.change_hash,
+        "new_url": each.url,
+        "new_normalized_url": each.normalized_url,
+        "new_title": text.title,
+        "new_author": text.author,
+        "new_summary": text.summary,
+        "new_image": text.image,
+        "new_language": text.language,
+        "new_words": text.words,
+        "new_content": text.content,
+        "new_extra": text.extra,
+    }
+
+
+_REMEMBER = Statement(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
+_KNOWN = Statement(
+    select(removed_keys.c.key).where(
+        removed_keys.c.feed_id == bindparam("feed_id"), among(removed_keys.c.key, "keys")
+    )
+)
+_MISSED = Statement(
+    update(removed_keys)
+    .where(
+        removed_keys.c.feed_id == bindparam("feed"),
+        removed_keys.c.missed_at.is_(None),
+        ~among(removed_keys.c.key, "listed"),
+    )
+    .values(missed_at=bindparam("now"))
+)
+_LISTED = Statement(
+    update(removed_keys)
+    .where(
+        removed_keys.c.feed_id == bindparam("feed"),
+        removed_keys.c.missed_at.is_not(None),
+        among(removed_keys.c.key, "listed"),
+    )
+    .values(missed_at=None)
+)
+_FORGET_KEYS = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
+
+
+async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
+    return {row[0] for row in await tx.all(_KNOWN, {"feed_id": feed_id, "keys": list(keys)})}
+
+
+async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:
+    """Which removed entries these feeds still list, by their keys."""
+    params = [{"feed": feed_id, "listed": list(keys), "now": now} for feed_id, keys in documents]
+    await tx.run_each(_MISSED, params)
+    await tx.run_each(_LISTED, [given for given in params if given["listed"]])
+
+
+async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
+    return await tx.run(_FORGET_KEYS, {"before": before, "most": most})
+
+
+async def remember(tx: Tx, keys: Sequence[tuple[int, int]]) -> None:
+    """Each with its feed."""
+    await tx.run_each(_REMEMBER, [{"feed_id": feed_id, "key": key} for feed_id, key in keys])

@@ -1,0 +1,347 @@
+"""Feeds as their operator sees them. Nobody's private feeds and no mail are among them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    exists,
+    false,
+    null,
+    or_,
+    true,
+    update,
+)
+
+from reedbed.domain.feeds import HIDDEN, FeedFetching
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Shapes, Statement, containing, func, select
+from reedbed.store.tables import feed_fetch_state as state
+from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
+
+
+@record
+class OperatorFeed:
+    id: int
+    url: str
+    title: str
+    language: str | None
+    icon_id: int | None
+    standing: str
+    """One of `STANDINGS`."""
+    enabled: bool
+    polling: bool
+    deframe: bool
+    root_domain: str | None
+    enforce_domain: bool
+    prompt: str | None
+    next_run_at: Instant | None
+    locked_until: Instant | None
+    last_checked_at: Instant | None
+    last_error: str | None
+    failures: int
+    """In a row."""
+    stop_reason: str | None
+    followers: int
+    built_at: Instant | None
+    operator_added: bool
+    deleted: bool
+    fetching: FeedFetching
+
+    @property
+    def is_polled(self) -> bool:
+        return self.polling and (self.operator_added or self.followers > 0)
+
+
+@record
+class FeedFilter:
+    search: str = ""
+    """Part of the name or the address."""
+    standing: str = "all"
+
+
+STANDINGS = ("working", "damaged", "pending", "error", "stopped", "off")
+_followed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
+_followers = select(func.count()).where(*_followed).scalar_subquery()
+# A feed that is not polled still has a time in its row until a worker comes by and puts it to rest.
+_next = case(
+    (
+        or_(state.c.urgent, and_(feeds.c.polling, or_(feeds.c.operator_added, _followers > 0))),
+        state.c.next_check_at,
+    ),
+    else_=null(),
+)
+_standing = case(
+    (feeds.c.enabled == false(), "off"),
+    (state.c.stopped_at.is_not(None), "stopped"),
+    # A document that broke off: what could be read of it was stored.
+    (and_(state.c.status == "success", state.c.last_error.is_not(None)), "damaged"),
+    (state.c.status == "success", "working"),
+    (state.c.status == "pending", "pending"),
+    else_="error",
+)
+_name = func.lower(func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url))
+_is_shown = (feeds.c.owner_id.is_(None), feeds.c.kind == "web")
+_lines = (
+    select(
+        feeds.c.id,
+        feeds.c.url,
+        feeds.c.title,
+        feeds.c.language,
+        feeds.c.icon_id,
+        _standing.label("standing"),
+        feeds.c.enabled,
+        feeds.c.polling,
+        func.coalesce(feed_framing.c.deframe, false()),
+        feed_framing.c.root_domain,
+        func.coalesce(feed_framing.c.enforce_domain, true()),
+        feed_framing.c.prompt,
+        _next.label("next_run_at"),
+        case((state.c.leased_until > bindparam("now", type_=BigInteger), state.c.leased_until), else_=null()),
+        state.c.last_checked_at,
+        state.c.last_error,
+        state.c.consecutive_failures,
+        state.c.stop_reason,
+        _followers,
+        framed_documents.c.built_at,
+        feeds.c.operator_added,
+        feeds.c.deleted_at.is_not(None),
+        feeds.c.proxy,
+        feeds.c.user_agent,
+        feeds.c.username,
+        feeds.c.password.is_not(None),
+        feeds.c.interval,
+        feeds.c.max_failures,
+        feeds.c.allow_duplicate_urls,
+    )
+    .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+    .outerjoin(feed_framing, feed_framing.c.feed_id == feeds.c.id)
+    .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
+    .where(*_is_shown)
+)
+_OWN = 22  # columns before those of the fetching
+_FLAGS = (6, 7, 8, 10, 20, 21)
+_EVERY = Statement(_lines.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
+_BY_ID = Statement(_lines.where(feeds.c.id == bindparam("id")))
+_BY_URL = Statement(_lines.where(feeds.c.url == bindparam("url")))
+
+
+def _filters(*, standing: bool, search: bool) -> list[ColumnElement[bool]]:
+    wanted: list[ColumnElement[bool]] = [*_is_shown, feeds.c.deleted_at.is_(None)]
+    if standing:
+        wanted.append(_standing == bindparam("standing"))
+    if search:
+        wanted.append(
+            or_(
+                _name.like(bindparam("pattern"), escape="\\"),
+                func.lower(feeds.c.url).like(bindparam("pattern"), escape="\\"),
+            )
+        )
+    return wanted
+
+
+def _counted(search: bool) -> ClauseElement:
+    return (
+        select(_standing.label("standing"), func.count())
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=False, search=search))
+        .group_by("standing")
+    )
+
+
+def _page(standing: bool, search: bool) -> ClauseElement:
+    # Who follows is counted for the lines of the page alone.
+    chosen = (
+        select(feeds.c.id)
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=standing, search=search))
+        .order_by(_name, feeds.c.id)
+        .limit(bindparam("limit"))
+        .offset(bindparam("offset"))
+        .correlate(None)
+    )
+    return _lines.where(feeds.c.id.in_(chosen)).order_by(_name, feeds.c.id)
+
+
+def _how_many(standing: bool, search: bool) -> ClauseElement:
+    return (
+        select(func.count())
+        .join_from(feeds, state, state.c.feed_id == feeds.c.id)
+        .where(*_filters(standing=standing, search=search))
+    )
+
+
+_PAGE = Shapes(_page)
+_COUNTED = Shapes(_counted)
+_HOW_MANY = Shapes(_how_many)
+
+
+def _set(name: str) -> ClauseElement:
+    return update(feeds).where(feeds.c.id == bindparam("feed_id")).values({name: bindparam("value")})
+
+
+_SET = Shapes(_set)
+_ENCRYPTED = ("password", "proxy")
+_RESUME = Statement(
+    update(state)
+    .where(
+        state.c.feed_id == bindparam("feed_id"),
+        state.c.next_check_at.is_(None),
+        state.c.last_checked_at.is_not(None),
+        state.c.stopped_at.is_(None),
+        exists().where(feeds.c.id == state.c.feed_id, feeds.c.polling == true()),
+    )
+    .values(next_check_at=bindparam("now"))
+)
+_RUN_NOW = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("feed_id"))
+    .values(
+        next_check_at=bindparam("now"),
+        urgent=true(),
+        last_error=null(),
+        lease_holder=null(),
+        leased_until=null(),
+        retry_after_until=null(),
+        consecutive_failures=0,
+        stopped_at=null(),
+        stop_reason=null(),
+    )
+)
+_READ_ANEW = Statement(
+    update(state)
+    .where(state.c.feed_id == bindparam("feed_id"))
+    .values(
+        etag=null(),
+        last_modified=null(),
+        body_hash=null(),
+        lease_holder=null(),
+        leased_until=null(),
+        consecutive_failures=case((state.c.stopped_at.is_not(None), 0), else_=state.c.consecutive_failures),
+        stopped_at=null(),
+        stop_reason=null(),
+    )
+)
+_REVIVE = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(deleted_at=null(), enabled=bindparam("on"), polling=bindparam("on"))
+)
+_WELCOME = Statement(
+    update(feeds)
+    .where(
+        feeds.c.id == bindparam("feed_id"),
+        or_(feeds.c.deleted_at.is_not(None), and_(feeds.c.operator_added, ~feeds.c.polling)),
+        ~exists().where(*_followed),
+    )
+    .values(
+        deleted_at=null(),
+        polling=true(),
+        enabled=or_(feeds.c.enabled, feeds.c.deleted_at.is_not(None)),
+    )
+)
+
+
+async def every(tx: Tx, now: Instant) -> list[OperatorFeed]:
+    return [_feed(tx, row) for row in await tx.all(_EVERY, {"now": now})]
+
+
+async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[OperatorFeed]:
+    """By name."""
+    params = {**_params(wanted), "now": now, "limit": limit, "offset": offset}
+    return [_feed(tx, row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
+
+
+async def how_many(tx: Tx, wanted: FeedFilter) -> int:
+    return await tx.value(_HOW_MANY(*_shape(wanted)), _params(wanted))
+
+
+async def counted(tx: Tx, wanted: FeedFilter) -> Mapping[str, int]:
+    """How many of those that a search leaves have each standing, whichever is asked for."""
+    _, search = _shape(wanted)
+    return {row[0]: row[1] for row in await tx.all(_COUNTED(search), _params(wanted))}
+
+
+async def by_id(tx: Tx, feed_id: int, now: Instant) -> OperatorFeed | None:
+    """Also one that is deleted."""
+    row = await tx.one(_BY_ID, {"id": feed_id, "now": now})
+    return None if row is None else _feed(tx, row)
+
+
+async def by_url(tx: Tx, url: str, now: Instant) -> OperatorFeed | None:
+    row = await tx.one(_BY_URL, {"url": url, "now": now})
+    return None if row is None else _feed(tx, row)
+
+
+async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> None:
+    await tx.run(_SET("enabled"), {"feed_id": feed_id, "value": enabled})
+
+
+async def set_polling(tx: Tx, feed_id: int, *, polling: bool) -> None:
+    await tx.run(_SET("polling"), {"feed_id": feed_id, "value": polling})
+
+
+async def set_operator_added(tx: Tx, feed_id: int, *, added: bool) -> None:
+    await tx.run(_SET("operator_added"), {"feed_id": feed_id, "value": added})
+
+
+async def set_fetching(tx: Tx, feed_id: int, changed: Mapping[str, Any]) -> None:
+    """These columns, by their names."""
+    for name, value in changed.items():
+        stored = tx.vault.encrypt_optional(f"feeds.{name}", value) if name in _ENCRYPTED else value
+        await tx.run(_SET(name), {"feed_id": feed_id, "value": stored})
+
+
+async def delete(tx: Tx, feed_id: int, now: Instant) -> None:
+    await tx.run(_SET("deleted_at"), {"feed_id": feed_id, "value": now})
+
+
+async def revive(tx: Tx, feed_id: int, *, on: bool) -> None:
+    """A deleted feed is there again, enabled and polled or neither."""
+    await tx.run(_REVIVE, {"feed_id": feed_id, "on": on})
+
+
+async def welcome_reader(tx: Tx, feed_id: int) -> None:
+    """The first who follows a feed that was deleted, or that only the operator had: it is polled from now."""
+    await tx.run(_WELCOME, {"feed_id": feed_id})
+
+
+async def resume(tx: Tx, feed_id: int, now: Instant) -> None:
+    """A schedule that ran out while the feed was disabled goes on; one that never began does not begin."""
+    await tx.run(_RESUME, {"feed_id": feed_id, "now": now})
+
+
+async def run_now(tx: Tx, feed_id: int, now: Instant) -> None:
+    """Due at once, whatever stood in the way: error, lease, wish of the server."""
+    await tx.run(_RUN_NOW, {"feed_id": feed_id, "now": now})
+
+
+async def read_anew(tx: Tx, feed_id: int) -> None:
+    """What is known of its document is forgotten, a check under way is lost, and a stop ends."""
+    await tx.run(_READ_ANEW, {"feed_id": feed_id})
+
+
+def _shape(wanted: FeedFilter) -> tuple[bool, bool]:
+    return wanted.standing != "all", bool(wanted.search)
+
+
+def _params(wanted: FeedFilter) -> dict[str, Any]:
+    return {"standing": wanted.standing, "pattern": containing(wanted.search)}
+
+
+def _feed(tx: Tx, row: Row) -> OperatorFeed:
+    values: list[Any] = list(row)
+    own, fetching = values[:_OWN], values[_OWN:]
+    for place in _FLAGS:
+        own[place] = bool(own[place])
+    fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
+    if fetching[0] is not None:
+        fetching[0] = tx.vault.decrypt("feeds.proxy", fetching[0]) or HIDDEN
+    return OperatorFeed(*own, fetching=FeedFetching(*fetching))

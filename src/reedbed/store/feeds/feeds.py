@@ -1,0 +1,220 @@
+"""How the feeds are doing, counted."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import bindparam, delete, null, or_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.records import record
+from reedbed.domain.refresh.state import About
+from reedbed.domain.times import HOUR, Instant, Millis
+from reedbed.domain.urls import host_of
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
+
+_ABOUT = tuple(field.name for field in fields(About))
+_about_values = attrgetter(*_ABOUT)
+_same_owner = or_(
+    feeds.c.owner_id == bindparam("owner_id"),
+    feeds.c.owner_id.is_(None) & bindparam("owner_id", type_=feeds.c.owner_id.type).is_(None),
+)
+
+_ADD = Statement(
+    insert(feeds).on_conflict_do_nothing().returning(feeds.c.id),
+    columns=["url", "owner_id", "kind", "title", "created_at", "enabled", "polling", "operator_added"],
+)
+_ADD_STATE = Statement(insert(feed_fetch_state), columns=["feed_id", "host", "next_check_at", "urgent"])
+_BY_URL = Statement(select(feeds.c.id).where(feeds.c.url == bindparam("url"), _same_owner))
+_ABOUT_UPDATE = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(**{name: bindparam(name) for name in _ABOUT})
+)
+_MOVE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(url=bindparam("new_url")))
+_MOVE_STATE = Statement(
+    update(feed_fetch_state)
+    .where(feed_fetch_state.c.feed_id == bindparam("id"))
+    .values(host=bindparam("new_host"), redirect_url=null(), redirect_count=0)
+)
+_SET_CREDENTIALS = Statement(
+    update(feeds)
+    .where(feeds.c.id == bindparam("feed_id"))
+    .values(username=bindparam("name"), password=bindparam("secret"))
+)
+_CREDENTIALS = Statement(
+    select(feeds.c.id, feeds.c.username, feeds.c.password).where(
+        feeds.c.owner_id == bindparam("owner_id"), feeds.c.username.is_not(None)
+    )
+)
+
+
+async def find_or_add(
+    tx: Tx,
+    url: str,
+    now: Instant,
+    *,
+    owner_id: int | None = None,
+    kind: str = "web",
+    title: str = "",
+    by_operator: bool = False,
+) -> tuple[int, bool]:
+    """The feed at this address, made when there is none; and whether it was made.
+
+    A new web feed is urgent at once; one added by the operator waits until it is enabled.
+    """
+    known = await get_by_url(tx, url, owner_id)
+    if known is not None:
+        return known, False
+    feed_id = await tx.value(
+        _ADD,
+        {
+            "url": url,
+            "owner_id": owner_id,
+            "kind": kind,
+            "title": title,
+            "created_at": now,
+            "enabled": not by_operator,
+            "polling": not by_operator,
+            "operator_added": by_operator,
+        },
+    )
+    if feed_id is None:  # another worker was quicker
+        return (await get_by_url(tx, url, owner_id) or 0), False
+    fetched = kind == "web" and not by_operator
+    await tx.run(
+        _ADD_STATE,
+        {
+            "feed_id": feed_id,
+            "host": host_of(url) or "",
+            "next_check_at": now if fetched else None,
+            "urgent": fetched,
+        },
+    )
+    return feed_id, True
+
+
+async def get_by_url(tx: Tx, url: str, owner_id: int | None = None) -> int | None:
+    """Shared feeds and each user's private ones are worlds apart, even at the same address."""
+    return await tx.value(_BY_URL, {"url": url, "owner_id": owner_id})
+
+
+async def describe(tx: Tx, descriptions: Sequence[tuple[int, About]]) -> None:
+    """What these feeds now say of themselves."""
+    await tx.run_each(_ABOUT_UPDATE, [_about_params(feed_id, about) for feed_id, about in descriptions])
+
+
+async def move(tx: Tx, feed_id: int, url: str) -> None:
+    await tx.run(_MOVE, {"feed_id": feed_id, "new_url": url})
+    await tx.run(_MOVE_STATE, {"id": feed_id, "new_host": host_of(url) or ""})
+
+
+async def set_credentials(tx: Tx, feed_id: int, username: str | None, password: str | None) -> None:
+    secret = tx.vault.encrypt_optional("feeds.password", password)
+    await tx.run(_SET_CREDENTIALS, {"feed_id": feed_id, "name": username, "secret": secret})
+
+
+async def credentials(tx: Tx, owner_id: int) -> dict[int, tuple[str, str | None]]:
+    """Name and password of each private feed of this user that has them, by feed.
+
+    A password that was encrypted with a key that is not here is None.
+    """
+    rows = await tx.all(_CREDENTIALS, {"owner_id": owner_id})
+    return {id_: (name, secret and tx.vault.decrypt("feeds.password", secret)) for id_, name, secret in rows}
+
+
+def _about_params(feed_id: int, about: About) -> dict[str, Any]:
+    return dict(zip(_ABOUT, _about_values(about), strict=True)) | {"feed_id": feed_id}
+
+
+_left = insert(former_addresses).values(url=bindparam("url"), feed_id=bindparam("feed_id"))
+_REMEMBER = Statement(
+    _left.on_conflict_do_update(index_elements=["url"], set_={"feed_id": _left.excluded.feed_id})
+)
+_CARRY_OVER = Statement(
+    update(former_addresses)
+    .where(former_addresses.c.feed_id == bindparam("old"))
+    .values(feed_id=bindparam("new"))
+)
+
+
+async def remember_url(tx: Tx, url: str, feed_id: int) -> None:
+    """What was at this address is now this feed."""
+    await tx.run(_REMEMBER, {"url": url, "feed_id": feed_id})
+
+
+async def copy_urls(tx: Tx, old: int, new: int) -> None:
+    """One feed becomes part of another: its earlier addresses lead there too."""
+    await tx.run(_CARRY_OVER, {"old": old, "new": new})
+
+
+_TOTALS = ("checks", "unchanged", "failures", "new_entries", "bytes", "took_ms")
+
+
+@record
+class Tally:
+    """One check, or the sum of those in an hour."""
+
+    feed_id: int
+    hour: Instant
+    checks: int = 1
+    unchanged: int = 0
+    failures: int = 0
+    new_entries: int = 0
+    bytes: int = 0
+    took_ms: Millis = 0
+
+
+_new = insert(feed_history).values({name: bindparam(name) for name in ("feed_id", "hour", *_TOTALS)})
+_ADD_TALLY = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["feed_id", "hour"],
+        set_={name: feed_history.c[name] + _new.excluded[name] for name in _TOTALS},
+    )
+)
+_OF_FEED = Statement(
+    select(feed_history.c.feed_id, feed_history.c.hour, *(feed_history.c[name] for name in _TOTALS))
+    .where(feed_history.c.feed_id == bindparam("feed_id"), feed_history.c.hour >= bindparam("since"))
+    .order_by(feed_history.c.hour)
+)
+_FORGET = Statement(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
+
+
+def hour_of(moment: Instant) -> Instant:
+    return moment - moment % HOUR
+
+
+async def add_stats(tx: Tx, tallies: Sequence[Tally]) -> None:
+    await tx.run_each(_ADD_TALLY, [_params(tally) for tally in tallies])
+
+
+async def stats_of_feed(tx: Tx, feed_id: int, since: Instant) -> list[Tally]:
+    """Oldest first; hours without a check are left out."""
+    return [Tally(*row) for row in await tx.all(_OF_FEED, {"feed_id": feed_id, "since": since})]
+
+
+async def delete_old_stats(tx: Tx, before: Instant) -> int:
+    return await tx.run(_FORGET, {"before": before})
+
+
+def _params(tally: Tally) -> dict[str, int]:
+    return {
+        "feed_id": tally.feed_id,
+        "hour": tally.hour,
+        "checks": tally.checks,
+        "unchanged": tally.unchanged,
+        "failures": tally.failures,
+        "new_entries": tally.new_entries,
+        "bytes": tally.bytes,
+        "took_ms": tally.took_ms,
+    }
+
+
+_OF_ALL = Statement(select(feed_fetch_state.c.status, func.count()).group_by(feed_fetch_state.c.status))
+
+
+async def list_statuses(tx: Tx) -> dict[str, int]:
+    return {row[0]: row[1] for row in await tx.all(_OF_ALL)}

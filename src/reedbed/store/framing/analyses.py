@@ -1,0 +1,387 @@
+"""Analyses by content key, which entries they belong to, and which are asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import and_, bindparam, case, delete, or_, true, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.ai import Usage
+from reedbed.domain.framing import SCORES, Analysis, Average, Score
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant, Millis
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.framing.settings import is_served
+from reedbed.store.tables import (
+    analyses,
+    entries,
+    entry_analyses,
+    entry_bodies,
+    feed_framing,
+    feeds,
+    framing_wishes,
+    summary_failures,
+    summary_queue,
+)
+
+_THOUSAND = 1_000
+ANALYSIS_NAMES = (
+    "model",
+    "language",
+    "title",
+    "description",
+    "text",
+    "category",
+    *SCORES,
+    "overall",
+    "reasons",
+)
+ANALYSIS_COLUMNS = tuple(analyses.c[name] for name in ANALYSIS_NAMES)
+
+
+@record
+class Attachment:
+    """What is known of an entry's analysis."""
+
+    key: str | None
+    asked_key: str | None
+    version: int
+    is_queued: bool
+    queued_error: str | None
+    cooldown_until: Instant | None
+    failure: str | None
+
+
+@record
+class Candidate:
+    """An entry that may have to be read."""
+
+    id: int
+    feed_id: int
+    title: str
+    url: str | None
+    normalized_url: str | None
+    language: str | None
+    words: int
+    version: int
+    has_full: bool
+    full_attempted_at: Instant | None
+    known: Attachment | None
+
+
+@record
+class Source:
+    """An entry whose text has this key."""
+
+    entry_id: int
+    feed_id: int
+    title: str
+    content: str
+    """Sanitised HTML."""
+    source: str
+    prompt: str | None
+    for_everybody: bool
+    """The operator wants it read."""
+    wished: bool
+    """The user in question does."""
+
+
+@record
+class Made:
+    key: str
+    content_hash: str
+    variant: str
+    analysis: Analysis
+    usage: Usage
+
+
+_wait = entry_analyses.outerjoin(summary_queue, summary_queue.c.key == entry_analyses.c.asked_key).outerjoin(
+    summary_failures, summary_failures.c.key == entry_analyses.c.asked_key
+)
+_ATTACHMENT = (
+    entry_analyses.c.entry_id,
+    entry_analyses.c.key,
+    entry_analyses.c.asked_key,
+    entry_analyses.c.version,
+    summary_queue.c.id.label("queued_id"),
+    summary_queue.c.last_error.label("queued_error"),
+    summary_queue.c.cooldown_until,
+    summary_failures.c.last_error.label("failure"),
+    summary_failures.c.failed_at,
+)
+_ATTACHED = Statement(select(*_ATTACHMENT).select_from(_wait).where(among(entry_analyses.c.entry_id, "ids")))
+_CANDIDATE = (
+    entries.c.id,
+    entries.c.feed_id,
+    entries.c.title,
+    entries.c.url,
+    entries.c.normalized_url,
+    entries.c.language,
+    entries.c.words,
+    entries.c.version,
+    entry_bodies.c.full_content.is_not(None).label("has_full"),
+    entry_bodies.c.full_attempted_at,
+)
+_NEWEST = Statement(
+    select(*_CANDIDATE)
+    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+    .limit(bindparam("most"))
+)
+_ONE = Statement(
+    select(*_CANDIDATE)
+    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .where(entries.c.id == bindparam("entry_id"))
+)
+_CONTENT = Statement(
+    select(func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content)).where(
+        entry_bodies.c.entry_id == bindparam("entry_id")
+    )
+)
+_NAMES = ("entry_id", "asked_key", "version", "of_full", "url_hash")
+_attach = insert(entry_analyses).values({name: bindparam(name) for name in _NAMES})
+_ATTACH = Statement(
+    _attach.on_conflict_do_update(
+        index_elements=["entry_id"], set_={name: _attach.excluded[name] for name in _NAMES[1:]}
+    )
+)
+_ADOPT = Statement(
+    update(entry_analyses)
+    .where(entry_analyses.c.asked_key == bindparam("ready_key"))
+    .values(key=entry_analyses.c.asked_key, asked_key=None)
+    .returning(entry_analyses.c.entry_id)
+)
+_FEEDS_OF = Statement(select(entries.c.id, entries.c.feed_id).where(among(entries.c.id, "ids")))
+_WAITING = Statement(
+    select(entries.c.id, entries.c.feed_id)
+    .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
+    .where(entry_analyses.c.asked_key == bindparam("key"))
+    .limit(bindparam("most"))
+)
+_wishes = (
+    select(framing_wishes.c.user_id)
+    .where(framing_wishes.c.feed_id == entries.c.feed_id, framing_wishes.c.user_id == bindparam("user_id"))
+    .exists()
+)
+_for_everybody = func.coalesce(is_served(), False)
+_SOURCE = Statement(
+    select(
+        entries.c.id,
+        entries.c.feed_id,
+        entries.c.title,
+        case(
+            (entry_analyses.c.of_full == true(), func.coalesce(entry_bodies.c.full_content, "")),
+            else_=entry_bodies.c.content,
+        ),
+        feeds.c.title,
+        feed_framing.c.prompt,
+        _for_everybody,
+        _wishes,
+    )
+    .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
+    .join(feeds, feeds.c.id == entries.c.feed_id)
+    .join(entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .outerjoin(feed_framing, feed_framing.c.feed_id == feeds.c.id)
+    .where(
+        entry_analyses.c.asked_key == bindparam("key"),
+        entry_analyses.c.version == entries.c.version,
+        or_(_for_everybody, _wishes),
+    )
+    .order_by(entries.c.id)
+    .limit(1)
+)
+_MADE = ("key", "content_hash", "variant", *ANALYSIS_NAMES, "tokens_in", "tokens_out", "cost", "created_at")
+_SAVE = Statement(
+    insert(analyses)
+    .values({name: bindparam(name) for name in _MADE})
+    .on_conflict_do_nothing(index_elements=["key"])
+)
+_EXISTS = Statement(select(analyses.c.id).where(analyses.c.key == bindparam("key")))
+_SHOWN = Statement(
+    select(entry_analyses.c.entry_id, analyses.c.variant, analyses.c.created_at, *ANALYSIS_COLUMNS)
+    .join_from(entry_analyses, analyses, analyses.c.key == entry_analyses.c.key)
+    .where(among(entry_analyses.c.entry_id, "ids"))
+)
+_since = entries.c.sort_at - entries.c.sort_at % bindparam("span", type_=entries.c.sort_at.type)
+_AVERAGES = Statement(
+    select(_since.label("since"), func.avg(analyses.c.overall), func.count())
+    .join_from(entries, entry_analyses, entry_analyses.c.entry_id == entries.c.id)
+    .join(analyses, analyses.c.key == entry_analyses.c.key)
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        entries.c.sort_at >= bindparam("after"),
+    )
+    .group_by("since")
+    .order_by("since")
+)
+_needed = (
+    select(entry_analyses.c.entry_id)
+    .where(or_(entry_analyses.c.key == analyses.c.key, entry_analyses.c.asked_key == analyses.c.key))
+    .exists()
+)
+_SWEEP = Statement(delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed)))
+
+
+async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, Attachment]:
+    rows = await tx.all(_ATTACHED, {"ids": list(entry_ids)}) if entry_ids else ()
+    return {row["entry_id"]: _attachment(row) for row in rows}
+
+
+async def newest(tx: Tx, feed_id: int, *, most: int) -> list[Candidate]:
+    rows = await tx.all(_NEWEST, {"feed_id": feed_id, "most": most})
+    known = await attached(tx, [row["id"] for row in rows])
+    return [_candidate(row, known) for row in rows]
+
+
+async def candidate(tx: Tx, entry_id: int) -> Candidate | None:
+    row = await tx.one(_ONE, {"entry_id": entry_id})
+    return None if row is None else _candidate(row, await attached(tx, [entry_id]))
+
+
+async def content_of(tx: Tx, entry_id: int) -> str:
+    """The full article where there is one; sanitised HTML."""
+    return await tx.value(_CONTENT, {"entry_id": entry_id}) or ""
+
+
+async def attach(tx: Tx, of: Candidate, key: str, *, url_hash: str | None, of_full: bool) -> None:
+    """From here on the entry waits for this analysis; what it shows stays until that is there."""
+    params = {
+        "entry_id": of.id,
+        "asked_key": key,
+        "version": of.version,
+        "of_full": of_full,
+        "url_hash": url_hash,
+    }
+    await tx.run(_ATTACH, params)
+
+
+async def adopt(tx: Tx, key: str) -> list[tuple[int, int]]:
+    """The analysis is there: every entry that waits for it shows it now. Entry and feed of each."""
+    ids = [row[0] for row in await tx.all(_ADOPT, {"ready_key": key})]
+    return [(row[0], row[1]) for row in await tx.all(_FEEDS_OF, {"ids": ids})] if ids else []
+
+
+async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
+    return [(row[0], row[1]) for row in await tx.all(_WAITING, {"key": key, "most": most})]
+
+
+async def source_of(tx: Tx, key: str, user_id: int | None) -> Source | None:
+    """None when every entry with this text is gone or has changed, or nobody wants it read any more."""
+    row = await tx.one(_SOURCE, {"key": key, "user_id": user_id})
+    if row is None:
+        return None
+    return Source(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
+
+
+async def save(tx: Tx, made: Made, now: Instant) -> None:
+    """The first one stays."""
+    await tx.run(
+        _SAVE,
+        {
+            "key": made.key,
+            "content_hash": made.content_hash,
+            "variant": made.variant,
+            **_written(made.analysis),
+            "tokens_in": made.usage.tokens_in,
+            "tokens_out": made.usage.tokens_out,
+            "cost": made.usage.cost,
+            "created_at": now,
+        },
+    )
+
+
+async def exists(tx: Tx, key: str) -> bool:
+    return await tx.value(_EXISTS, {"key": key}) is not None
+
+
+@record
+class Shown:
+    analysis: Analysis
+    variant: str
+    made_at: Instant
+
+
+async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, Shown]:
+    """For those of these entries that have one."""
+    rows = await tx.all(_SHOWN, {"ids": list(entry_ids)}) if entry_ids else ()
+    return {row[0]: Shown(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
+
+
+async def averages(tx: Tx, feed_id: int, after: Instant, span: Millis) -> list[Average]:
+    """The mean of each span that has articles, the oldest first."""
+    rows = await tx.all(_AVERAGES, {"feed_id": feed_id, "after": after, "span": span})
+    return [Average(row[0], round(float(row[1]) / _THOUSAND, 3), row[2]) for row in rows]
+
+
+async def sweep(tx: Tx, before: Instant) -> int:
+    """Drop what no entry needs any more."""
+    return await tx.run(_SWEEP, {"before": before})
+
+
+def thousandths(value: float) -> int:
+    return round(value * _THOUSAND)
+
+
+def read_analysis(row: Row) -> Analysis:
+    said: Mapping[str, Any] = orjson.loads(row["reasons"])
+    return Analysis(
+        title=row["title"],
+        title_reason=said["title"],
+        description=row["description"],
+        description_reason=said["description"],
+        text=row["text"],
+        category=row["category"],
+        scores=tuple(_score(row, name, said) for name in SCORES),
+        overall=_score(row, "overall", said),
+        model=row["model"],
+        language=row["language"],
+    )
+
+
+def _score(row: Row, name: str, said: Mapping[str, Any]) -> Score:
+    reason, quote = said[name]
+    return Score(name, row[name] / _THOUSAND, reason, quote)
+
+
+def _written(analysis: Analysis) -> dict[str, Any]:
+    every = (*analysis.scores, analysis.overall)
+    reasons = {
+        "title": analysis.title_reason,
+        "description": analysis.description_reason,
+        **{score.name: [score.reason, score.quote] for score in every},
+    }
+    return {
+        "model": analysis.model,
+        "language": analysis.language,
+        "title": analysis.title,
+        "description": analysis.description,
+        "text": analysis.text,
+        "category": analysis.category,
+        **{score.name: thousandths(score.value) for score in every},
+        "reasons": orjson.dumps(reasons).decode(),
+    }
+
+
+def _attachment(row: Row) -> Attachment:
+    return Attachment(
+        key=row["key"],
+        asked_key=row["asked_key"],
+        version=row["version"],
+        is_queued=row["queued_id"] is not None,
+        queued_error=row["queued_error"],
+        cooldown_until=row["cooldown_until"],
+        failure=None if row["failed_at"] is None else row["failure"] or "",
+    )
+
+
+def _candidate(row: Row, known: Mapping[int, Attachment]) -> Candidate:
+    return Candidate(
+        *tuple(row)[:8],
+        has_full=bool(row["has_full"]),
+        full_attempted_at=row["full_attempted_at"],
+        known=known.get(row["id"]),
+    )

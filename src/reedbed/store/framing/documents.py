@@ -1,0 +1,189 @@
+"""What the deframer's public doors show: ready documents, and the items they are made of."""
+
+from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.framing import FeedFraming, FramedFeed, FramedItem
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Shapes, Statement, select
+from reedbed.store.framing.analyses import ANALYSIS_COLUMNS, read_analysis
+from reedbed.store.framing.settings import is_public, is_served
+from reedbed.store.tables import (
+    analyses,
+    entries,
+    entry_analyses,
+    feed_framing,
+    feeds,
+    former_addresses,
+    framed_documents,
+)
+
+
+@record
+class Document:
+    content: bytes
+    content_hash: str
+    items: int
+    built_at: Instant
+
+
+@record
+class Door:
+    """The feed at an address, as a stranger may know of it."""
+
+    feed_id: int
+    enabled: bool
+    document: Document | None
+
+
+_doors = (
+    select(
+        feeds.c.id,
+        feeds.c.enabled,
+        framed_documents.c.content,
+        framed_documents.c.content_hash,
+        framed_documents.c["items"],
+        framed_documents.c.built_at,
+    )
+    .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id)
+    .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
+    .where(is_public(), feed_framing.c.deframe)
+)
+_DOOR = Statement(_doors.where(feeds.c.url == bindparam("url")))
+_FORMER_DOOR = Statement(
+    _doors.join(former_addresses, former_addresses.c.feed_id == feeds.c.id).where(
+        former_addresses.c.url == bindparam("url")
+    )
+)
+_DOCUMENT = ("feed_id", "content", "content_hash", "items", "built_at")
+_new = insert(framed_documents).values({name: bindparam(name) for name in _DOCUMENT})
+_PUT = Statement(
+    _new.on_conflict_do_update(
+        index_elements=["feed_id"], set_={name: _new.excluded[name] for name in _DOCUMENT[1:]}
+    )
+)
+_HASH = Statement(
+    select(framed_documents.c.content_hash).where(framed_documents.c.feed_id == bindparam("feed_id"))
+)
+_DROP = Statement(delete(framed_documents).where(framed_documents.c.feed_id == bindparam("feed_id")))
+_FEED = Statement(
+    select(
+        feeds.c.id,
+        feeds.c.url,
+        feeds.c.title,
+        feeds.c.description,
+        feeds.c.site_url,
+        feeds.c.language,
+        feed_framing.c.root_domain,
+        feed_framing.c.enforce_domain,
+    )
+    .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id)
+    .where(feeds.c.id == bindparam("feed_id"), is_served())
+)
+_ITEM = (
+    entries.c.id,
+    entries.c.feed_id,
+    entries.c.guid,
+    entries.c.url,
+    entries.c.normalized_url,
+    entries.c.title.label("title_original"),
+    entries.c.summary,
+    entries.c.author,
+    entries.c.image,
+    entries.c.published_at,
+    entries.c.sort_at,
+    analyses.c.created_at,
+)
+_items = (
+    select(*_ITEM, *ANALYSIS_COLUMNS)
+    .join_from(entries, entry_analyses, entry_analyses.c.entry_id == entries.c.id)
+    .join(analyses, analyses.c.key == entry_analyses.c.key)
+    .where(entries.c.audience_id.is_(None))
+)
+
+
+def _newest(limited: bool, continued: bool) -> ClauseElement:
+    found = _items.where(entries.c.feed_id == bindparam("feed_id"))
+    if limited:
+        found = found.where(analyses.c.overall <= bindparam("max_score"))
+    if continued:
+        found = found.where(
+            or_(
+                entries.c.sort_at < bindparam("sort_at", type_=BigInteger),
+                and_(entries.c.sort_at == bindparam("sort_at"), entries.c.id < bindparam("id")),
+            )
+        )
+    return found.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
+
+
+_NEWEST = Shapes(_newest)
+_AT_ADDRESS = Statement(
+    _items.join(feeds, feeds.c.id == entries.c.feed_id)
+    .join(feed_framing, feed_framing.c.feed_id == feeds.c.id)
+    .where(entry_analyses.c.url_hash == bindparam("url_hash"), is_served())
+    .order_by(analyses.c.created_at.desc(), entries.c.id.desc())
+    .limit(bindparam("most"))
+)
+
+
+async def door(tx: Tx, url: str) -> Door | None:
+    """The feed that is there or was; None for an address that is not the operator's to show."""
+    row = await tx.one(_DOOR, {"url": url}) or await tx.one(_FORMER_DOOR, {"url": url})
+    if row is None:
+        return None
+    document = None if row["built_at"] is None else Document(bytes(row[2]), row[3], row[4], row[5])
+    return Door(row[0], bool(row[1]), document)
+
+
+async def hash_of(tx: Tx, feed_id: int) -> str | None:
+    return await tx.value(_HASH, {"feed_id": feed_id})
+
+
+async def put(tx: Tx, feed_id: int, document: Document) -> None:
+    await tx.run(
+        _PUT,
+        {
+            "feed_id": feed_id,
+            "content": document.content,
+            "content_hash": document.content_hash,
+            "items": document.items,
+            "built_at": document.built_at,
+        },
+    )
+
+
+async def drop(tx: Tx, feed_id: int) -> None:
+    await tx.run(_DROP, {"feed_id": feed_id})
+
+
+async def served_feed(tx: Tx, feed_id: int) -> FramedFeed | None:
+    """None where the door is shut."""
+    row = await tx.one(_FEED, {"feed_id": feed_id})
+    if row is None:
+        return None
+    framing = FeedFraming(
+        deframe=True, root_domain=row["root_domain"], enforce_domain=bool(row["enforce_domain"])
+    )
+    return FramedFeed(*tuple(row)[:6], framing=framing)
+
+
+async def newest(
+    tx: Tx, feed_id: int, *, most: int, max_score: int | None = None, after: FramedItem | None = None
+) -> list[FramedItem]:
+    """The newest that were read, in thousandths at most so loud, older than `after`."""
+    params = {"feed_id": feed_id, "most": most, "max_score": max_score}
+    if after is not None:
+        params |= {"sort_at": after.sort_at, "id": after.id}
+    rows = await tx.all(_NEWEST(max_score is not None, after is not None), params)
+    return [_item(row) for row in rows]
+
+
+async def at_address(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
+    """In every feed that shows it to strangers, what was read last first."""
+    return [_item(row) for row in await tx.all(_AT_ADDRESS, {"url_hash": url_hash, "most": most})]
+
+
+def _item(row: Row) -> FramedItem:
+    return FramedItem(*tuple(row)[: len(_ITEM)], analysis=read_analysis(row))

@@ -1,0 +1,419 @@
+"""How much there is, for one user and in all."""
+
+from sqlalchemy import BigInteger, bindparam, cast, delete, literal, null, or_, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.errors import Unavailable
+from reedbed.domain.records import record
+from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis
+from reedbed.domain.websub import LONGEST_LEASE
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, database_in_use, database_size, func, select
+from reedbed.store.tables import (
+    app_settings,
+    digest_schedules,
+    entries,
+    feed_fetch_state,
+    feed_history,
+    feeds,
+    jobs,
+    leases,
+    mail_boxes,
+    processes,
+    subscriptions,
+    summary_queue,
+    websub_subscriptions,
+)
+from reedbed.store.visibility import shows
+
+NO_KEY = (
+    "Passwords in the database are encrypted with a key that this process does not have. Set the same "
+    "REEDBED_SECRET_KEY for all processes, or give each the secret.key in its data directory. If the key is "
+    "lost, run 'reedbed admin secrets rotate --lost-key' and enter passwords of feeds and mailboxes again."
+)
+
+_GET = Statement(select(app_settings.c.value).where(app_settings.c.key == bindparam("key")))
+_KEEP_FIRST = Statement(
+    insert(app_settings)
+    .values(key=bindparam("key"), value=bindparam("value"), updated_at=bindparam("now"))
+    .on_conflict_do_nothing(index_elements=["key"])
+)
+_upsert = insert(app_settings).values(
+    key=bindparam("key"), value=bindparam("value"), updated_at=bindparam("now")
+)
+_SET = Statement(
+    _upsert.on_conflict_do_update(
+        index_elements=["key"],
+        set_={"value": _upsert.excluded.value, "updated_at": _upsert.excluded.updated_at},
+    )
+)
+
+
+_REPLACE = Statement(
+    update(app_settings)
+    .where(app_settings.c.key == bindparam("this"), app_settings.c.value == bindparam("before"))
+    .values(value=bindparam("value"), updated_at=bindparam("now"))
+)
+
+
+async def get_setting(tx: Tx, key: str) -> str | None:
+    return await tx.value(_GET, {"key": key})
+
+
+async def set_setting(tx: Tx, key: str, value: str, now: Instant) -> None:
+    await tx.run(_SET, {"key": key, "value": value, "now": now})
+
+
+async def get_secret(tx: Tx, key: str) -> str | None:
+    """None also for one that cannot be decrypted here."""
+    stored = await get_setting(tx, key)
+    return None if stored is None else tx.vault.decrypt(f"app_settings.{key}", stored)
+
+
+async def add_secret(tx: Tx, key: str, value: str, now: Instant) -> str:
+    """Store `value` encrypted unless there is one that can be read; the one that stays.
+
+    Raises `Unavailable` in a process without a key where others have one: it must not replace theirs.
+    """
+    new = {"key": key, "value": tx.vault.encrypt(f"app_settings.{key}", value), "now": now}
+    await tx.run(_KEEP_FIRST, new)
+    kept = await get_secret(tx, key)
+    if kept is None and tx.vault.current is None:
+        raise Unavailable(NO_KEY)
+    if kept is None:
+        await tx.run(_REPLACE, new | {"this": key, "before": await get_setting(tx, key)})
+        kept = await get_secret(tx, key)
+    assert kept is not None
+    return kept
+
+
+_ONE = Statement(select(literal(1)))
+_recent = feed_history.c.hour >= bindparam("hour")
+_running = jobs.alias("running")
+_some_run = select(literal(1)).where(_running.c.kind == jobs.c.kind, _running.c.state == "running").exists()
+_KNOWN = Statement(
+    select(
+        select(func.count()).select_from(processes).where(processes.c.role != "web").scalar_subquery(),
+        select(func.min(summary_queue.c.locked_at)).scalar_subquery(),
+        select(func.min(jobs.c.run_at)).where(jobs.c.state == "pending", ~_some_run).scalar_subquery(),
+        select(func.min(feed_fetch_state.c.next_check_at))
+        .where(feed_fetch_state.c.next_check_at.is_not(None))
+        .scalar_subquery(),
+        select(func.coalesce(func.sum(feed_history.c.checks), 0)).where(_recent).scalar_subquery(),
+        select(func.coalesce(func.sum(feed_history.c.failures), 0)).where(_recent).scalar_subquery(),
+    )
+)
+_LAST_CHECK = Statement(select(func.max(feed_fetch_state.c.last_checked_at)))
+
+
+@record
+class Known:
+    workers: int
+    oldest_lock: Instant | None
+    oldest_job: Instant | None
+    first_due: Instant | None
+    checks: int
+    failures: int
+    """Since the hour that was asked for."""
+
+
+async def answers_to_ping(tx: Tx) -> bool:
+    return await tx.value(_ONE) == 1
+
+
+async def list_problems(tx: Tx, hour: Instant) -> Known:
+    row = await tx.one(_KNOWN, {"hour": hour})
+    assert row is not None
+    workers, lock, job, due, checks, failures = row
+    return Known(workers, lock, job, due, int(checks), int(failures))
+
+
+async def last_check(tx: Tx) -> Instant | None:
+    """Walks all feeds: asked for only when it looks as if nothing were checked."""
+    return await tx.value(_LAST_CHECK)
+
+
+@record
+class HourOfAll:
+    """What all feeds together did in one hour."""
+
+    hour: Instant
+    checks: int
+    failures: int
+    new_entries: int
+    unchanged: int
+
+
+@record
+class TroubledFeed:
+    id: int
+    title: str
+    language: str | None
+    status: str
+    last_error: str | None
+    stop_reason: str | None
+    failures: int
+    next_check_at: Instant | None
+    readers: int
+
+
+@record
+class SlowFeed:
+    title: str
+    took: Millis
+    """On average."""
+    checks: int
+
+
+@record
+class Queue:
+    kind: str
+    waiting: int
+    running: int
+    oldest_at: Instant
+
+
+@record
+class HeldLease:
+    name: str
+    holder: str
+    heartbeat_at: Instant
+    expires_at: Instant
+
+
+_HOURS = Statement(
+    select(
+        feed_history.c.hour,
+        func.sum(feed_history.c.checks),
+        func.sum(feed_history.c.failures),
+        func.sum(feed_history.c.new_entries),
+        func.sum(feed_history.c.unchanged),
+    )
+    .where(feed_history.c.hour >= bindparam("since"))
+    .group_by(feed_history.c.hour)
+    .order_by(feed_history.c.hour)
+)
+_readers = (
+    select(func.count())
+    .where(subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
+    .correlate(feeds)
+    .scalar_subquery()
+)
+_TROUBLED = Statement(
+    select(
+        feeds.c.id,
+        func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url),
+        feeds.c.language,
+        feed_fetch_state.c.status,
+        feed_fetch_state.c.last_error,
+        feed_fetch_state.c.stop_reason,
+        feed_fetch_state.c.consecutive_failures,
+        feed_fetch_state.c.next_check_at,
+        _readers,
+    )
+    .join_from(feed_fetch_state, feeds, feeds.c.id == feed_fetch_state.c.feed_id)
+    # A private feed is nobody's business but its owner's.
+    .where(
+        feeds.c.owner_id.is_(None),
+        or_(feed_fetch_state.c.consecutive_failures > 0, feed_fetch_state.c.stopped_at.is_not(None)),
+    )
+    .order_by(feed_fetch_state.c.consecutive_failures.desc(), feeds.c.id)
+    .limit(bindparam("limit"))
+)
+_checks = func.sum(feed_history.c.checks)
+_took = cast(func.sum(feed_history.c.took_ms) / _checks, BigInteger)
+_SLOWEST = Statement(
+    select(func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url), _took, _checks)
+    .join_from(feed_history, feeds, feeds.c.id == feed_history.c.feed_id)
+    .where(feed_history.c.hour >= bindparam("since"), feeds.c.owner_id.is_(None))
+    .group_by(feeds.c.id, feeds.c.title, feeds.c.url)
+    .having(_checks > 0)
+    .order_by(_took.desc(), feeds.c.id)
+    .limit(bindparam("limit"))
+)
+_QUEUES = Statement(
+    select(
+        jobs.c.kind,
+        func.count().filter(jobs.c.state == "pending"),
+        func.count().filter(jobs.c.state == "running"),
+        func.min(jobs.c.run_at),
+    )
+    .where(or_(jobs.c.state == "pending", jobs.c.state == "running"))
+    .group_by(jobs.c.kind)
+    .order_by(jobs.c.kind)
+)
+_DUE = Statement(
+    select(func.count(), func.min(feed_fetch_state.c.next_check_at)).where(
+        feed_fetch_state.c.next_check_at <= bindparam("now")
+    )
+)
+_LEASES = Statement(
+    select(leases.c.name, leases.c.holder, leases.c.heartbeat_at, leases.c.expires_at).order_by(leases.c.name)
+)
+
+
+async def list_hours(tx: Tx, since: Instant) -> list[HourOfAll]:
+    """Oldest first; hours without a check are left out."""
+    return [HourOfAll(*(int(value) for value in row)) for row in await tx.all(_HOURS, {"since": since})]
+
+
+async def failing_feeds(tx: Tx, *, limit: int) -> list[TroubledFeed]:
+    """The most often failed first."""
+    return [TroubledFeed(*row) for row in await tx.all(_TROUBLED, {"limit": limit})]
+
+
+async def slowest_feeds(tx: Tx, since: Instant, *, limit: int) -> list[SlowFeed]:
+    rows = await tx.all(_SLOWEST, {"since": since, "limit": limit})
+    return [SlowFeed(title, int(took), int(checks)) for title, took, checks in rows]
+
+
+async def list_queues(tx: Tx) -> list[Queue]:
+    return [
+        Queue(kind, int(waiting), int(running), oldest)
+        for kind, waiting, running, oldest in await tx.all(_QUEUES)
+    ]
+
+
+async def count_due(tx: Tx, now: Instant) -> tuple[int, Instant | None]:
+    """How many feeds wait for a check, and since when the first of them."""
+    row = await tx.one(_DUE, {"now": now})
+    assert row is not None
+    return row[0], row[1]
+
+
+async def list_leases(tx: Tx) -> list[HeldLease]:
+    return [HeldLease(*row) for row in await tx.all(_LEASES)]
+
+
+_FEEDS = Statement(
+    update(feed_fetch_state)
+    .where(feed_fetch_state.c.next_check_at > bindparam("limit"))
+    .values(next_check_at=bindparam("now"))
+)
+_LEASE_COLUMNS = Statement(delete(leases).where(leases.c.expires_at > bindparam("limit")))
+_JOBS = Statement(
+    update(jobs)
+    .where(jobs.c.state == "running", jobs.c.leased_until > bindparam("limit"))
+    .values(leased_until=bindparam("now"))
+)
+_LATE_JOBS = Statement(
+    update(jobs)
+    .where(jobs.c.state == "pending", jobs.c.run_at > bindparam("limit"))
+    .values(run_at=bindparam("now"))
+)
+_SUMMARIES = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.locked_at > bindparam("limit"))
+    .values(locked_at=null(), lease_holder=null())
+)
+_COOLING = Statement(
+    update(summary_queue)
+    .where(summary_queue.c.cooldown_until > bindparam("limit"))
+    .values(cooldown_until=null())
+)
+_MAIL_BOXES = Statement(
+    update(mail_boxes)
+    .where(mail_boxes.c.next_check_at > bindparam("limit"))
+    .values(next_check_at=bindparam("now"))
+)
+_DIGESTS = Statement(
+    update(digest_schedules)
+    .where(digest_schedules.c.next_at > bindparam("limit"))
+    .values(next_at=bindparam("now"))
+)
+# A hub that was last asked then has long stopped sending: its feed is not to be left to it.
+_HUBS = Statement(
+    update(websub_subscriptions)
+    .where(
+        or_(
+            websub_subscriptions.c.due_at > bindparam("limit"),
+            websub_subscriptions.c.expires_at > bindparam("limit"),
+        )
+    )
+    .values(due_at=bindparam("now"), expires_at=bindparam("now"))
+)
+
+
+async def repair_future_timestamps(tx: Tx, now: Instant, *, longest_rest: Millis) -> int:
+    """Make due what would wait for a moment that is years away; how many rows."""
+    limits = (
+        (_FEEDS, longest_rest + DAY),
+        (_LEASE_COLUMNS, HOUR),
+        (_JOBS, HOUR),
+        (_LATE_JOBS, 2 * DAY),
+        (_SUMMARIES, MINUTE),
+        (_COOLING, 2 * DAY),
+        (_MAIL_BOXES, 2 * DAY),
+        (_DIGESTS, 2 * DAY),
+        (_HUBS, LONGEST_LEASE + DAY),
+    )
+    return sum([await tx.run(statement, {"now": now, "limit": now + ahead}) for statement, ahead in limits])
+
+
+# Reads every page's head: seconds on a file of gigabytes, in a reader's thread of its own.
+_SQLITE = Statement(
+    text(
+        "SELECT s.name, s.tbl_name, SUM(d.pgsize) FROM dbstat AS d JOIN sqlite_schema AS s "
+        "ON s.name = d.name WHERE d.aggregate = 1 GROUP BY s.name, s.tbl_name ORDER BY 3 DESC LIMIT 40"
+    )
+)
+_POSTGRESQL = Statement(
+    text(
+        "SELECT c.relname, COALESCE(t.relname, c.relname), "
+        "CASE WHEN c.relkind = 'i' THEN pg_relation_size(c.oid) ELSE pg_table_size(c.oid) END "
+        "FROM pg_class AS c LEFT JOIN pg_index AS i ON i.indexrelid = c.oid "
+        "LEFT JOIN pg_class AS t ON t.oid = i.indrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE c.relkind IN ('r', 'i') AND n.nspname = current_schema() ORDER BY 3 DESC LIMIT 40"
+    )
+)
+
+
+@record
+class Size:
+    name: str
+    table: str
+    size: int
+    """Bytes."""
+
+
+async def largest_tables(tx: Tx) -> list[Size]:
+    """The forty largest, the largest first."""
+    rows = await tx.all(_SQLITE if tx.engine == "sqlite" else _POSTGRESQL)
+    return [Size(name, table, int(size)) for name, table, size in rows]
+
+
+_mine = (subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+_COUNTS = Statement(
+    select(
+        select(func.count()).select_from(subscriptions).where(*_mine).scalar_subquery(),
+        select(func.count())
+        .select_from(subscriptions)
+        .join(entries, entries.c.feed_id == subscriptions.c.feed_id)
+        .where(*_mine, shows(subscriptions, entries))
+        .scalar_subquery(),
+        select(func.coalesce(func.sum(subscriptions.c.unread), 0)).where(*_mine).scalar_subquery(),
+    )
+)
+_SIZE = Statement(select(database_size()))
+_IN_USE = Statement(select(database_in_use()))
+
+
+@record
+class Counts:
+    feeds: int
+    posts: int
+    unread: int
+
+
+async def count_all(tx: Tx, user_id: int) -> Counts:
+    row = await tx.one(_COUNTS, {"user_id": user_id})
+    assert row is not None
+    return Counts(int(row[0]), int(row[1]), int(row[2]))
+
+
+async def size_in_bytes(tx: Tx) -> int:
+    return await tx.value(_SIZE)
+
+
+async def bytes_in_use(tx: Tx) -> int:
+    return await tx.value(_IN_USE)

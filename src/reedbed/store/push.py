@@ -1,0 +1,137 @@
+"""Where a user's browsers are reached, and who wants to hear of which feed."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import bindparam, delete, update
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.push import PushAddress, PushDevice
+from reedbed.domain.times import Instant
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.tables import entries, feeds, push_devices, subscriptions, unread
+from reedbed.store.visibility import above_mark
+
+_COLUMNS = (
+    push_devices.c.id,
+    push_devices.c.endpoint,
+    push_devices.c.p256dh,
+    push_devices.c.auth,
+    push_devices.c.name,
+    push_devices.c.created_at,
+    push_devices.c.reached_at,
+    push_devices.c.session_id,
+)
+_mine = push_devices.c.user_id == bindparam("owner")
+_this = (_mine, push_devices.c.id == bindparam("device"))
+
+_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(push_devices.c.id.desc()))
+_GET = Statement(select(*_COLUMNS).where(*_this))
+_upsert = insert(push_devices)
+# A browser that somebody else used before belongs to whoever asks now.
+_PUT = Statement(
+    _upsert.on_conflict_do_update(
+        index_elements=["endpoint"],
+        set_={
+            name: _upsert.excluded[name]
+            for name in ("user_id", "session_id", "p256dh", "auth", "name", "created_at")
+        },
+    ).returning(*_COLUMNS),
+    columns=["user_id", "session_id", "endpoint", "p256dh", "auth", "name", "created_at"],
+)
+_DELETE = Statement(delete(push_devices).where(*_this))
+_TOUCH = Statement(update(push_devices).where(*_this).values(reached_at=bindparam("now")))
+_ASKED = Statement(
+    select(subscriptions.c.feed_id, subscriptions.c.user_id)
+    .where(
+        among(subscriptions.c.feed_id, "ids"),
+        subscriptions.c.notify,
+        subscriptions.c.unsubscribed_at.is_(None),
+        select(push_devices.c.id)
+        .where(push_devices.c.user_id == subscriptions.c.user_id)
+        .correlate(subscriptions)
+        .exists(),
+    )
+    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id)
+)
+_NEWS = Statement(
+    select(entries.c.id, entries.c.title)
+    .join_from(unread, entries, entries.c.id == unread.c.entry_id)
+    .where(
+        unread.c.user_id == bindparam("owner"),
+        among(unread.c.entry_id, "ids"),
+        above_mark(unread),
+    )
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+)
+_FEED = Statement(
+    select(
+        subscriptions.c.id, func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+    )
+    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .where(
+        subscriptions.c.user_id == bindparam("owner"),
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+    )
+)
+
+
+async def of_user(tx: Tx, user_id: int) -> list[PushDevice]:
+    return [_device(row) for row in await tx.all(_LIST, {"owner": user_id})]
+
+
+async def get(tx: Tx, user_id: int, device_id: int) -> PushDevice | None:
+    row = await tx.one(_GET, {"owner": user_id, "device": device_id})
+    return _device(row) if row else None
+
+
+async def put(
+    tx: Tx, user_id: int, address: PushAddress, *, session_id: int | None, name: str, now: Instant
+) -> PushDevice:
+    row = await tx.one(
+        _PUT,
+        {
+            "user_id": user_id,
+            "session_id": session_id,
+            "endpoint": address.endpoint,
+            "p256dh": address.p256dh,
+            "auth": address.auth,
+            "name": name,
+            "created_at": now,
+        },
+    )
+    assert row is not None
+    return _device(row)
+
+
+async def remove(tx: Tx, user_id: int, device_id: int) -> bool:
+    return await tx.run(_DELETE, {"owner": user_id, "device": device_id}) == 1
+
+
+async def touch(tx: Tx, user_id: int, device_id: int, now: Instant) -> None:
+    await tx.run(_TOUCH, {"owner": user_id, "device": device_id, "now": now})
+
+
+async def asked_for(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Feeds with the users who want to be told of their news and have a browser to tell."""
+    if not feed_ids:
+        return []
+    return [(row[0], row[1]) for row in await tx.all(_ASKED, {"ids": list(feed_ids)})]
+
+
+async def still_unread(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
+    """Ids and titles, the newest first."""
+    rows = await tx.all(_NEWS, {"owner": user_id, "ids": list(entry_ids)})
+    return [(row[0], row[1]) for row in rows]
+
+
+async def feed_of(tx: Tx, user_id: int, feed_id: int) -> tuple[int, str] | None:
+    """The subscription and what its user calls the feed."""
+    row = await tx.one(_FEED, {"owner": user_id, "feed_id": feed_id})
+    return (row[0], row[1]) if row else None
+
+
+def _device(row: Row) -> PushDevice:
+    id_, endpoint, p256dh, auth, name, created_at, reached_at, session_id = row
+    return PushDevice(id_, PushAddress(endpoint, p256dh, auth), name, created_at, reached_at, session_id)

@@ -1,0 +1,109 @@
+"""Counts that do not agree with their rows: there should be none, and here they would be found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import bindparam, update
+
+from reedbed.domain.entries import Counts, SubscriptionCount, roll_up
+from reedbed.domain.records import record
+from reedbed.store import tags
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.tables import folders, later, starred, subscriptions, unread
+from reedbed.store.visibility import alive, follows, lock_user
+
+_SUBSCRIPTIONS = Statement(
+    select(
+        subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.unread
+    ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+)
+_BY_FOLDER = Statement(
+    select(subscriptions.c.folder_id, func.sum(subscriptions.c.unread))
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .group_by(subscriptions.c.folder_id)
+)
+_FOLDERS = Statement(
+    select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id"))
+)
+_MARKS = Statement(
+    select(
+        select(func.count())
+        .select_from(starred)
+        .where(starred.c.user_id == bindparam("user_id"))
+        .scalar_subquery(),
+        select(func.count())
+        .select_from(later)
+        .where(later.c.user_id == bindparam("user_id"))
+        .scalar_subquery(),
+    )
+)
+
+
+async def counts(tx: Tx, user_id: int) -> Counts:
+    user = {"user_id": user_id}
+    followed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
+    parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
+    by_folder = [(one.folder_id, one.unread) for one in followed]
+    return replace(await _counted(tx, user_id, by_folder, parents), subscriptions=followed)
+
+
+async def totals(tx: Tx, user_id: int, parents: Mapping[int, int | None]) -> Counts:
+    """The same without a line for each subscription, for whoever has read the folders already."""
+    rows = await tx.all(_BY_FOLDER, {"user_id": user_id})
+    return await _counted(tx, user_id, [(row[0], int(row[1])) for row in rows], parents)
+
+
+async def _counted(
+    tx: Tx, user_id: int, by_folder: Sequence[tuple[int | None, int]], parents: Mapping[int, int | None]
+) -> Counts:
+    marks = await tx.one(_MARKS, {"user_id": user_id})
+    assert marks is not None
+    return Counts(
+        unread=sum(unread for _, unread in by_folder),
+        folders=roll_up(by_folder, parents),
+        tags=tuple(await tags.counts(tx, user_id)),
+        starred=marks[0],
+        later=marks[1],
+    )
+
+
+_REAL = (
+    select(func.count())
+    .where(follows(unread, subscriptions), alive(unread, subscriptions))
+    .correlate(subscriptions)
+    .scalar_subquery()
+)
+_USERS = Statement(
+    select(subscriptions.c.user_id).where(subscriptions.c.unsubscribed_at.is_(None)).distinct()
+)
+_DRIFTED = Statement(
+    select(subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.unread, _REAL.label("real")).where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.unread != _REAL,
+    )
+)
+_SET = Statement(
+    update(subscriptions).where(subscriptions.c.id == bindparam("id")).values(unread=bindparam("real"))
+)
+
+
+@record
+class Drift:
+    subscription_id: int
+    feed_id: int
+    counted: int
+    real: int
+
+
+async def users_to_recount(tx: Tx) -> list[int]:
+    return [row[0] for row in await tx.all(_USERS)]
+
+
+async def recount(tx: Tx, user_id: int) -> list[Drift]:
+    """Set right what is wrong, and say what it was."""
+    await lock_user(tx, user_id)
+    found = [Drift(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
+    await tx.run_each(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in found])
+    return found

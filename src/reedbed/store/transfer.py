@@ -1,0 +1,335 @@
+"""What only an export reads."""
+
+import html
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Text, bindparam, delete, exists, or_
+from sqlalchemy.dialects.postgresql import insert
+
+from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
+from reedbed.domain.times import SECOND, Instant, from_datetime
+from reedbed.domain.transfer import (
+    LONGEST_TEXT,
+    MOST_FEEDS,
+    MOST_KEPT,
+    MOST_READS,
+    MOST_TEXT,
+    READS_PER_FEED,
+    ForeignEntry,
+    ForeignFeed,
+    Library,
+    ReadMark,
+)
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Statement, among, delete_some, select
+from reedbed.store.entries.columns import visible
+from reedbed.store.tables import entries, feeds, imported_reads, searches
+
+SECONDS = 60.0
+_STEPS = 10_000
+_UNKNOWN = "This SQLite file is of no reader that Reedbed knows: FreshRSS, Fusion or ReedMe."
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_HARMLESS = {"substr", "coalesce", "row_number", "count"}
+
+FRESHRSS = {"category", "feed", "entry"}
+FUSION = {"groups", "feeds", "items"}
+
+
+def read_database(path: Path) -> Library:
+    try:
+        with closing(_open(path)) as connection:
+            tables = _tables(connection)
+            if tables.keys() >= FRESHRSS:
+                return _freshrss(connection, tables)
+            if tables.keys() >= FUSION:
+                return _fusion(connection, tables)
+    except sqlite3.Error as error:
+        raise Invalid(f"This database cannot be read: {error}.", field="file") from error
+    raise Invalid(_UNKNOWN, field="file")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "mmap_size = 0"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 20_000_000)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.text_factory = _decoded
+    ends_at = time.monotonic() + SECONDS
+    connection.set_progress_handler(lambda: int(time.monotonic() > ends_at), _STEPS)
+    connection.set_authorizer(_allow)
+    return connection
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _allow(action: int, first: str | None, second: str | None, _: str | None, inner: str | None) -> int:
+    """Plain reading alone; nothing that a view or trigger of the file would have us do."""
+    if inner is not None:
+        return sqlite3.SQLITE_DENY
+    if action in _READING or (action == sqlite3.SQLITE_FUNCTION and second in _HARMLESS):
+        return sqlite3.SQLITE_OK
+    is_columns = action == sqlite3.SQLITE_PRAGMA and first == "table_info"
+    return sqlite3.SQLITE_OK if is_columns else sqlite3.SQLITE_DENY
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Plain tables and their columns; names are only compared with those we know."""
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT 200"
+    ).fetchall()
+    known = {"category", "feed", "entry", "tag", "entrytag", "groups", "feeds", "items", "bookmarks"}
+    names = {name for name, sql in found if name in known and _said(sql).upper().startswith("CREATE TABLE")}
+    return {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in names}
+
+
+# ---- FreshRSS ----------------------------------------------------------------------------------------
+
+
+def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
+    feeds = tuple(
+        ForeignFeed(str(id_), _plain(url), _plain(name), (_plain(folder),) if folder else ())
+        for id_, url, name, folder in connection.execute(
+            "SELECT feed.id, feed.url, feed.name, category.name FROM feed"
+            " LEFT JOIN category ON category.id = feed.category AND category.id <> 1 LIMIT ?",
+            (MOST_FEEDS,),
+        )
+    )
+    titles = {feed.key: feed.title for feed in feeds}
+    labels = _labels(connection) if {"tag", "entrytag"} <= tables.keys() else {}
+    kept = _bounded(
+        ForeignEntry(
+            str(feed),
+            titles.get(str(feed), ""),
+            _plain(guid) or None,
+            _plain(link) or None,
+            _plain(title),
+            _said(content),
+            _plain(author) or None,
+            _moment(date),
+            starred=bool(favorite),
+            tags=labels.get(id_, ()),
+        )
+        for id_, feed, guid, link, title, content, author, date, favorite in connection.execute(
+            "SELECT id, id_feed, guid, link, title, substr(content, 1, ?), author, date, is_favorite"
+            " FROM entry WHERE is_favorite = 1 OR id IN (SELECT id_entry FROM entrytag)"
+            if labels
+            else "SELECT id, id_feed, guid, link, title, substr(content, 1, ?), author, date, is_favorite"
+            " FROM entry WHERE is_favorite = 1",
+            (LONGEST_TEXT,),
+        )
+    )
+    reads = _reads(connection, "entry", "id_feed", "is_read = 1", "date")
+    return Library("FreshRSS", feeds, tuple(kept), reads)
+
+
+def _labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
+    found: dict[Any, dict[str, None]] = {}
+    rows = connection.execute(
+        "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?",
+        (MOST_READS,),
+    )
+    for entry_id, name in rows:
+        found.setdefault(entry_id, {})[_plain(name)] = None
+    return {entry_id: tuple(names) for entry_id, names in found.items()}
+
+
+# ---- Fusion and ReedMe -------------------------------------------------------------------------------
+
+
+def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
+    alive = {name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION}
+    feeds = tuple(
+        ForeignFeed(str(id_), _said(url), _said(name), () if group == 1 or not folder else (_said(folder),))
+        for id_, url, name, group, folder in connection.execute(
+            "SELECT feeds.id, feeds.link, feeds.name, feeds.group_id, groups.name FROM feeds"  # noqa: S608  conditions of our own
+            f" LEFT JOIN groups ON groups.id = feeds.group_id WHERE {alive['feeds']} LIMIT ?",
+            (MOST_FEEDS,),
+        )
+    )
+    titles = {feed.key: feed.title for feed in feeds}
+    kept: list[ForeignEntry] = []
+    if "bookmark" in tables["items"]:
+        kept += _bounded(
+            ForeignEntry(
+                str(feed),
+                titles.get(str(feed), ""),
+                _said(guid) or None,
+                _said(link) or None,
+                _said(title),
+                _said(content),
+                published=_moment(date),
+            )
+            for feed, guid, link, title, content, date in connection.execute(
+                "SELECT feed_id, guid, link, title, substr(content, 1, ?), pub_date FROM items"  # noqa: S608  as above
+                f" WHERE bookmark = 1 AND {alive['items']}",
+                (LONGEST_TEXT,),
+            )
+        )
+    if "bookmarks" in tables:
+        kept += _bounded(
+            ForeignEntry(
+                "",
+                _said(feed),
+                None,
+                _said(link) or None,
+                _said(title),
+                _said(content),
+                published=_moment(date),
+                starred=False,
+                bookmarked=True,
+            )
+            for link, title, content, date, feed in connection.execute(
+                "SELECT link, title, substr(content, 1, ?), pub_date, feed_name FROM bookmarks",
+                (LONGEST_TEXT,),
+            )
+        )
+    reads = _reads(connection, "items", "feed_id", f"unread = 0 AND {alive['items']}", "pub_date")
+    return Library("Fusion" if "deleted_at" in tables["items"] else "ReedMe", feeds, tuple(kept), reads)
+
+
+# ---- both --------------------------------------------------------------------------------------------
+
+
+def _reads(
+    connection: sqlite3.Connection, table: str, feed: str, condition: str, newest: str
+) -> tuple[ReadMark, ...]:
+    """Of each feed the newest that were read."""
+    rows = connection.execute(
+        f"SELECT {feed}, guid, link FROM (SELECT {feed}, guid, link,"  # noqa: S608  names of our own
+        f" row_number() OVER (PARTITION BY {feed} ORDER BY {newest} DESC) AS place"
+        f" FROM {table} WHERE {condition}) WHERE place <= {READS_PER_FEED} LIMIT {MOST_READS}"
+    )
+    return tuple(ReadMark(str(key), _plain(guid) or None, _plain(link) or None) for key, guid, link in rows)
+
+
+def _bounded(entries: Iterator[ForeignEntry]) -> list[ForeignEntry]:
+    kept: list[ForeignEntry] = []
+    size = 0
+    for entry in entries:
+        size += len(entry.content)
+        if len(kept) >= MOST_KEPT or size > MOST_TEXT:
+            raise Invalid(f"This file holds too much: at most {MOST_KEPT} entries are taken.", field="file")
+        kept.append(entry)
+    return kept
+
+
+def _said(value: Any) -> str:
+    return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+
+
+def _plain(value: Any) -> str:
+    """FreshRSS keeps names and addresses escaped for HTML."""
+    return html.unescape(_said(value))
+
+
+def _moment(value: Any) -> Instant | None:
+    """Seconds since 1970, or a moment in words as Go writes it."""
+    if isinstance(value, int):
+        return value * SECOND if 0 < value < 10**11 else None
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip()[:19])
+    except ValueError:
+        return None
+    return from_datetime(moment.replace(tzinfo=UTC))
+
+
+_REMEMBER = Statement(
+    insert(imported_reads).on_conflict_do_nothing(), columns=["feed_id", "key", "user_id", "created_at"]
+)
+_FEEDS_WITH_ANY = Statement(
+    select(feeds.c.id).where(among(feeds.c.id, "ids"), exists().where(imported_reads.c.feed_id == feeds.c.id))
+)
+_TAKE = Statement(
+    delete(imported_reads)
+    .where(imported_reads.c.feed_id == bindparam("feed_id"), among(imported_reads.c.key, "keys"))
+    .returning(imported_reads.c.user_id, imported_reads.c.key)
+)
+_FORGET = Statement(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
+_KNOWN = Statement(
+    select(entries.c.id, entries.c.guid, entries.c.normalized_url).where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
+    )
+)
+_SEEN = Statement(
+    select(entries.c.id)
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
+        visible(),
+    )
+    .order_by(entries.c.id)
+    .limit(1)
+)
+
+
+async def remember_imported(tx: Tx, user_id: int, feed_id: int, keys: Iterable[int], now: Instant) -> None:
+    await tx.run_each(
+        _REMEMBER,
+        [
+            {"feed_id": feed_id, "key": key, "user_id": user_id, "created_at": now}
+            for key in dict.fromkeys(keys)
+        ],
+    )
+
+
+async def feeds_with_imported(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
+    """Those of these feeds of which somebody read something elsewhere that has not arrived here."""
+    return [row[0] for row in await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})]
+
+
+async def take_imported(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:
+    """Who had read these elsewhere: user and key. They are forgotten here."""
+    return [(row[0], row[1]) for row in await tx.all(_TAKE, {"feed_id": feed_id, "keys": list(keys)})]
+
+
+async def known_imported(
+    tx: Tx, feed_id: int, guids: Sequence[str], urls: Sequence[str]
+) -> list[tuple[int, str | None, str | None]]:
+    """Entries of this feed with one of these guids or normalised addresses: id, guid, address."""
+    params = {"feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
+    return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN, params)]
+
+
+async def record_seen(
+    tx: Tx, user_id: int, feed_id: int, guids: Sequence[str], urls: Sequence[str]
+) -> int | None:
+    """The same for one entry, if this user can see it."""
+    params = {"user_id": user_id, "feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
+    row = await tx.one(_SEEN, params)
+    return row[0] if row else None
+
+
+async def delete_imported(tx: Tx, before: Instant, *, most: int) -> int:
+    return await tx.run(_FORGET, {"before": before, "most": most})
+
+
+@record
+class SavedSearch:
+    name: str
+    query: str
+    created_at: Instant
+
+
+_SEARCHES = Statement(
+    select(searches.c.name, searches.c.query, searches.c.created_at)
+    .where(searches.c.user_id == bindparam("user_id"))
+    .order_by(searches.c.position, searches.c.id)
+)
+
+
+async def list_searches(tx: Tx, user_id: int) -> list[SavedSearch]:
+    return [SavedSearch(*row) for row in await tx.all(_SEARCHES, {"user_id": user_id})]

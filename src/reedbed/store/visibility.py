@@ -1,0 +1,261 @@
+"""Which feeds a list or a bulk act is about, and how much in them is unread."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, case, literal_column, true
+from sqlalchemy.sql.selectable import FromClause
+
+from reedbed.domain.entries import ViewQuery
+from reedbed.domain.records import record
+from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.statements import Shapes, Statement, among, func, select
+from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
+
+
+def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
+    return _kept_or_above(row, subscription.c.read_to)
+
+
+def follows(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
+    """The row (with a user and a feed) belongs to this subscription."""
+    return (subscription.c.user_id == row.c.user_id) & (subscription.c.feed_id == row.c.feed_id)
+
+
+def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = False) -> ColumnElement[bool]:
+    """The entry (of this subscription's feed) lies above the floor of the subscription, and is not muted.
+
+    What came from another feed lies above the floor that its audience had there, or is hidden.
+    """
+    floor_there = (
+        select(audience_members.c.since_id)
+        .where(
+            audience_members.c.user_id == subscription.c.user_id,
+            audience_members.c.audience_id == entry.c.audience_id,
+        )
+        .correlate(subscription, entry)
+        .scalar_subquery()
+    )
+    floor = case((entry.c.audience_id.is_(None), subscription.c.since_id), else_=floor_there)
+    if with_muted:
+        return entry.c.id > floor
+    hidden = (
+        select(muted.c.entry_id)
+        .where(muted.c.user_id == subscription.c.user_id, muted.c.entry_id == entry.c.id)
+        .correlate(subscription, entry)
+        .exists()
+    )
+    return (entry.c.id > floor) & ~hidden
+
+
+def above_mark(row: FromClause) -> ColumnElement[bool]:
+    """Like `alive`, with the mark looked up for each row.
+
+    PostgreSQL sorts all unread rows when the mark is a join; as a scalar subquery it walks the index.
+    """
+    mark = select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
+    return _kept_or_above(row, mark)
+
+
+def _kept_or_above(row: FromClause, mark: ColumnElement[int]) -> ColumnElement[bool]:
+    # Not an OR: PostgreSQL would gather the rows of each side and lose the order of the index.
+    return case((row.c.kept, true()), else_=row.c.entry_id > mark) == true()
+
+
+_OF_FEED = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.feed_id == bindparam("feed_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER_AND_FEEDS = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.user_id == bindparam("user_id"), among(subscriptions.c.feed_id, "feed_ids"))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_USER_AND_ENTRIES = Statement(
+    select(subscriptions.c.id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.feed_id.in_(select(entries.c.feed_id).where(among(entries.c.id, "ids"))),
+    )
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+_OF_ENTRIES = Statement(
+    select(subscriptions.c.id)
+    .where(subscriptions.c.feed_id.in_(select(entries.c.feed_id).where(among(entries.c.id, "ids"))))
+    .order_by(subscriptions.c.id)
+    .with_for_update()
+)
+# NO KEY UPDATE: whoever inserts an entry or a subscription holds a key share on the feed already.
+_FEED = Statement(
+    select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True)
+)
+_STILL_THERE = Statement(
+    select(entries.c.id).where(entries.c.id == bindparam("id")).with_for_update(read=True, key_share=True)
+)
+
+
+# A change of states locks the subscriptions whose counts it touches, always in the order of their ids, so
+# that nobody waits in a circle. SQLite has one writer and needs none of it.
+
+
+async def lock_feed(tx: Tx, feed_id: int) -> None:
+    """Arrivals and new subscribers of a feed take turns, so that neither misses the other.
+
+    Where no lease keeps others out, whoever stores entries of a feed begins with it.
+    """
+    if tx.engine == "postgresql":
+        await tx.run(_FEED, {"feed_id": feed_id})
+
+
+async def lock_followers(tx: Tx, feed_id: int) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_FEED, {"feed_id": feed_id})
+
+
+async def lock_followers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_ENTRIES, {"ids": entry_ids})
+
+
+async def hold_entry(tx: Tx, entry_id: int) -> bool:
+    """Keep an entry from being removed while this lasts; False when it is gone."""
+    return await tx.value(_STILL_THERE, {"id": entry_id}) is not None
+
+
+async def lock_user(tx: Tx, user_id: int) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER, {"user_id": user_id})
+
+
+async def lock_user_feeds(tx: Tx, user_id: int, feed_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER_AND_FEEDS, {"user_id": user_id, "feed_ids": feed_ids})
+
+
+async def lock_user_entries(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
+    if tx.engine == "postgresql":
+        await tx.run(_OF_USER_AND_ENTRIES, {"user_id": user_id, "ids": entry_ids})
+
+
+ENOUGH = 256
+"""So many feeds with something unread hold more than any page asks for."""
+
+
+@record
+class Scope:
+    feeds: tuple[int, ...] | None
+    """None: every feed, or too many to name them."""
+    unread: int | None = None
+    """How many entries the list has at most; None: more than a page, or not known."""
+    narrowed: bool = False
+    """The list is that of a feed or a folder, not of everything."""
+    pile: int = 0
+    """What these feeds are a part of: all that is unread, or all feeds there are."""
+
+
+NO_LIMITS = Scope(None)
+
+
+async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> Scope | None:
+    """None when the feed or folder is not this user's."""
+    narrowed = query.feed_id is not None or query.folder_id is not None
+    listed = query.view in ("unread", "all") and query.tag is None
+    if not narrowed and not listed:
+        return NO_LIMITS
+    rows = await _followed(tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None)
+    if not rows and narrowed and not await _exists(tx, user_id, query):
+        return None
+    if not narrowed and len(rows) == ENOUGH:
+        return NO_LIMITS
+    unread = sum(row["unread"] for row in rows) if query.view == "unread" else None
+    ids = tuple(row["feed_id"] for row in rows)
+    return Scope(ids, unread, narrowed, rows[0]["pile"] if rows else 0)
+
+
+async def feeds_of(tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None) -> list[int] | None:
+    """The feeds of a folder with its subfolders, or the one feed; None when it is not this user's."""
+    query = ViewQuery(feed_id=feed_id, folder_id=folder_id)
+    rows = await tx.all(_FEEDS(_by(query)), _params(user_id, query))
+    if not rows and not await _exists(tx, user_id, query):
+        return None
+    return [row["feed_id"] for row in rows]
+
+
+async def _followed(tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool) -> Sequence[Row]:
+    return await tx.all(_FOLLOWED(_by(query), query.view, only_unread), _params(user_id, query))
+
+
+def _by(query: ViewQuery) -> str:
+    return "feed" if query.feed_id is not None else "folder" if query.folder_id is not None else "all"
+
+
+def _params(user_id: int, query: ViewQuery) -> dict[str, Any]:
+    return {"user_id": user_id, "feed_id": query.feed_id, "folder_id": query.folder_id, "enough": ENOUGH}
+
+
+async def _exists(tx: Tx, user_id: int, query: ViewQuery) -> bool:
+    if query.folder_id is None:
+        return False
+    return await tx.value(_FOLDER, {"user_id": user_id, "folder_id": query.folder_id}) is not None
+
+
+def _within_folder() -> Any:
+    """The folder and all below it. UNION and not UNION ALL, so that a circle of folders ends."""
+    top = select(folders.c.id).where(
+        folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")
+    )
+    tree = top.cte("tree", recursive=True)
+    below = select(folders.c.id).where(
+        folders.c.parent_id == tree.c.id, folders.c.user_id == bindparam("user_id")
+    )
+    return select(tree.union(below).c.id)
+
+
+def _in_scope(by: str) -> list[ColumnElement[bool]]:
+    active = [subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)]
+    if by == "feed":
+        return [*active, subscriptions.c.feed_id == bindparam("feed_id")]
+    if by == "folder":
+        return [*active, subscriptions.c.folder_id.in_(_within_folder())]
+    return active
+
+
+def _select_followed(by: str, view: str, only_unread: bool) -> ClauseElement:
+    query = select(subscriptions.c.feed_id, subscriptions.c.unread, _pile(by, view).label("pile"))
+    query = query.where(*_in_scope(by))
+    if only_unread:
+        query = query.where(subscriptions.c.unread > 0)
+    return query.limit(bindparam("enough", type_=BigInteger)) if by == "all" else query
+
+
+def _select_feeds(by: str) -> ClauseElement:
+    return select(subscriptions.c.feed_id).where(*_in_scope(by))
+
+
+def _pile(by: str, view: str) -> ColumnElement[int]:
+    if view == "all":
+        return select(func.coalesce(func.max(feeds.c.id), 0)).scalar_subquery()
+    if view == "unread" and by == "folder":
+        whole = subscriptions.alias("whole")
+        followed = (whole.c.user_id == bindparam("user_id")) & whole.c.unsubscribed_at.is_(None)
+        return select(func.sum(whole.c.unread)).where(followed).scalar_subquery()
+    return literal_column("0")
+
+
+_FOLLOWED = Shapes(_select_followed)
+_FEEDS = Shapes(_select_feeds)
+_FOLDER = Statement(
+    select(folders.c.id).where(
+        folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")
+    )
+)

@@ -1,0 +1,374 @@
+"""Doors that a letter or an invitation opens: register, confirm the address, set a new password."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, ReedbedError, TooMany, Unauthorized
+from reedbed.domain.records import record
+from reedbed.http.auth import (
+    DEVICE_COOKIE,
+    CallerOf,
+    MaybeCaller,
+    RuntimeOf,
+    check_form_token,
+    clear_session_cookie,
+    client_ip,
+    refusal,
+    set_session_cookie,
+)
+from reedbed.http.errors import headers_of, status_of
+from reedbed.services.auth import LOG_IN
+from reedbed.services.email import find_link
+from reedbed.services.runtime import Runtime
+from reedbed.services.sign_in import goodbye_address
+from reedbed.services.users import (
+    Pending,
+    Registration,
+    create_owner,
+    find_invite,
+    forgot_password,
+    log_in,
+    log_out,
+    needs_owner,
+    register,
+    reset_link_is_open,
+    reset_password,
+    verify_email,
+)
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import translate
+from reedbed.web.pages import own_address, page, see_other
+from reedbed.web.views.layout import Toast
+
+
+@record
+class Provider:
+    url: str
+    name: str
+
+
+@record
+class LoginPage:
+    email: str = ""
+    next: str = ""
+    error: str = ""
+    notice: str = ""
+    providers: tuple[Provider, ...] = ()
+    can_register: bool = False
+    returning: bool = False
+    """A lost session: the reader comes back to where they were."""
+
+
+@record
+class LeavingPage:
+    """Logged out here; the provider is asked to do the same."""
+
+    url: str
+
+
+@record
+class FinishPage:
+    """Known by a provider: the account has to be proved, or made."""
+
+    ticket: str
+    provider: str
+    email: str
+    kind: str
+    """prove, confirm or register"""
+    signed_in: bool = False
+    privacy: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class SetupPage:
+    email: str = ""
+    start: str = "samples"
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class RegisterPage:
+    email: str = ""
+    invite: str = ""
+    invite_only: bool = False
+    privacy: str = ""
+    sent: bool = False
+    notice: str = ""
+    providers: tuple[Provider, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class ForgotPage:
+    email: str = ""
+    sent: bool = False
+    can_mail: bool = True
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class ResetPage:
+    token: str
+    valid: bool = True
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class VerifyPage:
+    token: str
+    valid: bool = True
+
+
+@record
+class ErrorPage:
+    icon: str
+    heading: str
+    text: str
+    action_url: str = "/"
+    action: str = ""
+    reference: str = ""
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def home(request: Request, runtime: RuntimeOf, caller: MaybeCaller) -> Response:
+    if caller is not None:
+        return see_other(request, "/unread")
+    return see_other(request, "/setup" if await needs_owner(runtime) else "/login")
+
+
+@router.get("/setup")
+async def show_setup(request: Request, runtime: RuntimeOf) -> Response:
+    if not await needs_owner(runtime):
+        return see_other(request, "/login")
+    return await page(request, "doors/setup.html", SetupPage())
+
+
+@router.post("/setup")
+async def set_up(
+    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", start: Text = "nothing"
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        await create_owner(runtime, email, password)
+    except Conflict:
+        return see_other(request, "/login")
+    except Invalid as error:
+        shown = SetupPage(email, start, {error.field or "form": error.message})
+        return await page(request, "doors/setup.html", shown, status=400)
+    session = await log_in(runtime, email, password, **_device(request))
+    response = see_other(request, FIRST_STEPS.get(start, "/unread"))
+    set_session_cookie(request, response, runtime, session)
+    return response
+
+
+FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
+
+
+@router.get("/login")
+async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, next: str = "/") -> Response:
+    if caller is not None:
+        return see_other(request, next)
+    if await needs_owner(runtime):
+        return see_other(request, "/setup")
+    notice = refusal(request)
+    return await login_page(
+        request,
+        runtime,
+        next=next,
+        notice="" if notice == LOG_IN else translate(notice),
+        returning=next != "/",
+    )
+
+
+@router.post("/login")
+async def do_log_in(
+    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", next: Text = "/"
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        session = await log_in(runtime, email, password, **_device(request))
+    except (Unauthorized, Forbidden, TooMany) as error:
+        return await login_page(request, runtime, email=email, next=next, error=error)
+    response = see_other(request, next)
+    set_session_cookie(request, response, runtime, session)
+    return response
+
+
+@router.post("/logout")
+async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    elsewhere = await goodbye_address(runtime, caller)
+    await log_out(runtime, caller)
+    response = await _leave(request, elsewhere) if elsewhere else see_other(request, "/login")
+    clear_session_cookie(request, response, runtime)
+    response.headers["Clear-Site-Data"] = '"cache"'
+    return response
+
+
+async def login_page(
+    request: Request,
+    runtime: Runtime,
+    *,
+    email: str = "",
+    next: str = "/",
+    error: ReedbedError | None = None,
+    notice: str = "",
+    returning: bool = False,
+) -> Response:
+    shown = LoginPage(
+        email,
+        own_address(next),
+        error.message if error else "",
+        notice,
+        providers=ways_in(runtime, next=own_address(next)),
+        can_register=runtime.accounts.registration == "open",
+        returning=returning,
+    )
+    status, headers = (status_of(error), headers_of(error)) if error else (200, {})
+    return await page(request, "doors/login.html", shown, status=status, headers=headers)
+
+
+def ways_in(runtime: Runtime, **asked: str) -> tuple[Provider, ...]:
+    """A button for each who may vouch for people."""
+    query = urlencode({name: value for name, value in asked.items() if value not in ("", "/")})
+    return tuple(
+        Provider(f"/login/with/{each.key}?{query}" if query else f"/login/with/{each.key}", each.name)
+        for each in runtime.sign_in.providers.values()
+    )
+
+
+async def _leave(request: Request, elsewhere: str) -> Response:
+    """On to the provider by a page of ours: a form may not be answered with another site's address."""
+    headers = {"Refresh": f"0; url={elsewhere}"}
+    return await page(request, "doors/leaving.html", LeavingPage(elsewhere), headers=headers)
+
+
+def _device(request: Request) -> dict[str, str | None]:
+    return {
+        "user_agent": request.headers.get("user-agent"),
+        "ip": client_ip(request),
+        "device": request.cookies.get(DEVICE_COOKIE),
+    }
+
+
+account_router = APIRouter(include_in_schema=False)
+
+
+@account_router.get("/register")
+async def show_register(request: Request, runtime: RuntimeOf, invite: str = "") -> Response:
+    if runtime.accounts.registration == "closed":
+        raise NotFound("Registration is closed on this server. Ask its operator for an account.")
+    invited = await find_invite(runtime, invite) if invite else None
+    shown = RegisterPage(
+        email=invited.email if invited else "",
+        invite=invite,
+        invite_only=runtime.accounts.registration == "invite",
+        privacy=privacy_note(),
+        providers=ways_in(runtime, invite=invite) if invited or not invite else (),
+    )
+    return await page(request, "doors/register.html", shown)
+
+
+@account_router.post("/register")
+async def do_register(
+    request: Request,
+    runtime: RuntimeOf,
+    email: Text = "",
+    password: Text = "",
+    password_again: Text = "",
+    privacy: Ticked = False,
+    invite: Text = "",
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    wish = Registration(
+        email, password, privacy, invite, request.headers.get("user-agent"), client_ip(request)
+    )
+    try:
+        if password != password_again:
+            raise Invalid(translate("The two passwords differ."), field="password_again")
+        welcome = await register(runtime, wish)
+    except (Invalid, Conflict, Forbidden, TooMany) as error:
+        field = getattr(error, "field", None) or "form"
+        shown = RegisterPage(
+            email=email,
+            invite=invite,
+            invite_only=runtime.accounts.registration == "invite",
+            privacy=privacy_note(),
+            errors={"invite" if field == "token" else field: error.message},
+        )
+        return await page(request, "doors/register.html", shown, status=status_of(error))
+    if isinstance(welcome, Pending):
+        shown = RegisterPage(sent=True, notice=welcome.message)
+        return await page(request, "doors/register.html", shown)
+    response = see_other(request, "/add?start=samples")
+    set_session_cookie(request, response, runtime, welcome)
+    return response
+
+
+@account_router.get("/verify/{token}")
+async def show_verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    """A page with a button: programs that look into letters follow their links, but press nothing."""
+    valid = await find_link(runtime, "verify", token) is not None
+    return await page(request, "doors/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
+
+
+@account_router.post("/verify/{token}")
+async def do_verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        user = await verify_email(runtime, token)
+    except Invalid:
+        return await page(request, "doors/verify.html", VerifyPage(token, valid=False), status=400)
+    shown = LoginPage(user.email, "/", notice=translate("Your address is confirmed. Log in."))
+    return await page(request, "doors/login.html", shown)
+
+
+@account_router.get("/forgot")
+async def show_forgot(request: Request, runtime: RuntimeOf) -> Response:
+    return await page(request, "doors/forgot.html", ForgotPage(can_mail=runtime.mailer is not None))
+
+
+@account_router.post("/forgot")
+async def do_forgot(request: Request, runtime: RuntimeOf, email: Text = "") -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        await forgot_password(runtime, email, ip=client_ip(request))
+    except Conflict:
+        return await page(request, "doors/forgot.html", ForgotPage(can_mail=False), status=409)
+    except (Invalid, TooMany) as error:
+        shown = ForgotPage(email, errors={"email": error.message})
+        return await page(request, "doors/forgot.html", shown, status=status_of(error))
+    return await page(request, "doors/forgot.html", ForgotPage(sent=True))
+
+
+@account_router.get("/reset/{token}")
+async def show_reset(request: Request, runtime: RuntimeOf, token: str) -> Response:
+    valid = await reset_link_is_open(runtime, token)
+    return await page(request, "doors/reset.html", ResetPage(token, valid), status=200 if valid else 404)
+
+
+@account_router.post("/reset/{token}")
+async def do_reset(request: Request, runtime: RuntimeOf, token: str, password: Text = "") -> Response:
+    await check_form_token(request, runtime.secret)
+    try:
+        await reset_password(runtime, token, password, ip=client_ip(request))
+    except (Invalid, TooMany) as error:
+        used_up = getattr(error, "field", None) == "token"
+        shown = ResetPage(token, not used_up, {} if used_up else {"password": error.message})
+        return await page(request, "doors/reset.html", shown, status=status_of(error))
+    toast = Toast(translate("The new password is set. Log in with it."))
+    return see_other(request, "/login", toast=toast)
+
+
+def privacy_note() -> str:
+    return translate(
+        "This server keeps your e-mail address, what you follow, and what you mark, to show it to you. "
+        "The operator of the server can see it; nobody else is told. You can take it with you and delete "
+        "it all at any time in the settings."
+    )

@@ -1,0 +1,296 @@
+"""From entries to the rows of the list, day by day."""
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from itertools import groupby
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+
+from reedbed.domain.entries import EntryPage, EntryRow, View, ViewQuery
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.pagination import Order, decode_cursor, encode_cursor
+from reedbed.domain.records import record
+from reedbed.domain.subscriptions import ShelfFeed, trouble_of
+from reedbed.domain.times import Instant
+from reedbed.domain.users import User
+from reedbed.http.params import path_id
+from reedbed.services.images import Pictures
+from reedbed.services.users import preferences_of
+from reedbed.store import folders, subscriptions
+from reedbed.store.engine.database import Tx
+from reedbed.web.formats import day_of, short_moment
+from reedbed.web.framing import ListFraming
+from reedbed.web.i18n import ngettext, translate
+from reedbed.web.sidebar import icon_address
+from reedbed.web.stories import ListStories
+from reedbed.web.views.entries import Day, Empty, EntryList, Row
+from reedbed.web.views.feeds import FeedLine
+from reedbed.web.views.layout import Choice, Count, HiddenField, Look, feed_mark
+
+SMART: dict[str, View] = {
+    "unread": "unread",
+    "all": "all",
+    "starred": "starred",
+    "later": "later",
+    "history": "history",
+}
+
+
+@record
+class Place:
+    address: str
+    title: str
+    query: ViewQuery
+    count_key: str = ""
+    subscription_id: int | None = None
+    usual: Order = "newest"
+    """The order this user has chosen for lists: an address need not name it."""
+
+    def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
+        return self._address(self.address, order or self.query.order, cursor)
+
+    def entry_address(self, entry_id: int) -> str:
+        return self._address(f"{self.address}/entry/{entry_id}", self.query.order)
+
+    def _address(self, path: str, order: str, cursor: str = "") -> str:
+        params = {"order": order} if order != self.usual else {}
+        if cursor:
+            params["cursor"] = cursor
+        return f"{path}?{urlencode(params)}" if params else path
+
+    def scope(self) -> tuple[HiddenField, ...]:
+        """What the mark-read forms send along."""
+        query = self.query
+        fields = [("view", query.view), ("order", query.order)]
+        fields += [
+            (name, str(value))
+            for name, value in (
+                ("feed_id", query.feed_id),
+                ("folder_id", query.folder_id),
+                ("tag", query.tag),
+            )
+            if value is not None
+        ]
+        return tuple(HiddenField(name, value) for name, value in fields)
+
+
+def smart_place(name: str, order: str | None, usual: Order) -> Place:
+    titles = {
+        "unread": translate("Unread"),
+        "all": translate("All entries"),
+        "starred": translate("Starred"),
+        "later": translate("Later"),
+        "history": translate("Recently read"),
+    }
+    query = ViewQuery(SMART[name], read_order(order, usual))
+    return Place(f"/{name}", titles[name], query, count_key=name, usual=usual)
+
+
+async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
+    folder = await folders.get(tx, user_id, path_id(text))
+    if folder is None:
+        raise NotFound("There is no such folder")
+    query = ViewQuery("unread", read_order(order, usual), folder_id=folder.id)
+    return Place(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
+
+
+async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
+    followed = await subscriptions.get(tx, user_id, path_id(text))
+    if followed is None:
+        raise NotFound("Feed not found")
+    query = ViewQuery("all", read_order(order, usual), feed_id=followed.feed.id)
+    key = f"feed:{followed.feed.id}"
+    return Place(f"/feed/{followed.id}", followed.title, query, key, followed.id, usual)
+
+
+def tag_place(name: str, order: str | None, usual: Order) -> Place:
+    query = ViewQuery("all", read_order(order, usual), tag=name)
+    return Place(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
+
+
+def usual_order(user: User) -> Order:
+    return "oldest" if preferences_of(user).order == "oldest" else "newest"
+
+
+def read_order(order: str | None, usual: Order) -> Order:
+    if order not in (None, "", "newest", "oldest"):
+        raise Invalid("The order is newest or oldest.", field="order")
+    return order or usual
+
+
+PAGE_SIZE = 40
+
+
+class ListMaker:
+    """Everything a list needs to know to turn entries into rows."""
+
+    def __init__(
+        self,
+        place: Place,
+        feeds: Mapping[int, ShelfFeed],
+        look: Look,
+        now: Instant,
+        zone: tzinfo,
+        *,
+        pictures: Pictures,
+        lines: Mapping[int, str] | None = None,
+        framing: ListFraming | None = None,
+        stories: ListStories | None = None,
+    ) -> None:
+        self._place = place
+        self._feeds = feeds
+        self._look = look
+        self._now = now
+        self._zone = zone
+        self._pictures = pictures
+        self._lines = lines or {}
+        self._framing = framing or ListFraming()
+        self._stories = stories or ListStories()
+
+    def make(
+        self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
+    ) -> EntryList:
+        """`after` is the moment of the last row already on the page, for a further part of the list."""
+        place = self._place
+        return EntryList(
+            title=place.title,
+            address=place.address,
+            days=self._days(page.rows, current, after),
+            count=Count(count) if count else None,
+            count_key=place.count_key,
+            scope=place.scope(),
+            orders=self._orders(),
+            densities=self._densities(),
+            density=self._look.density,
+            more_url=self._more(page),
+            empty=None if page.rows else self._empty(),
+            feed_edit_url=f"/feeds/{place.subscription_id}/edit" if place.subscription_id else "",
+            can_mark=place.query.view != "history",
+            marks_on_scroll=self._look.scroll_marks,
+        )
+
+    def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
+        shown = day_of(after, self._now, self._zone)[0] if after is not None else ""
+        days = groupby(rows, key=lambda row: day_of(row.sort_at, self._now, self._zone))
+        return tuple(
+            Day(key, name, tuple(self._row(row, current) for row in inside), continued=key == shown)
+            for (key, name), inside in days
+        )
+
+    def _row(self, row: EntryRow, current: int | None) -> Row:
+        feed = self._feeds.get(row.feed_id)
+        source = feed.title if feed else ""
+        shown = Row(
+            id=row.id,
+            url=self._place.entry_address(row.id),
+            title=self._title(row),
+            feed_id=row.feed_id,
+            source=source,
+            mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+            when=short_moment(row.sort_at, self._now, self._zone),
+            text=self._text(row),
+            language=row.language or "",
+            picture=self._picture(row),
+            unread=not row.states.read,
+            starred=row.states.starred,
+            later=row.states.later,
+            current=row.id == current,
+        )
+        return self._stories.dress(self._framing.dress(shown, row))
+
+    def _picture(self, row: EntryRow) -> str:
+        address = self._pictures.one(row.image) or ""
+        return "" if address.startswith("http:") else address
+
+    def _title(self, row: EntryRow) -> str | Markup:
+        return row.title or translate("Without a title")
+
+    def _text(self, row: EntryRow) -> str | Markup:
+        if (rest := _after_title(row)) is not None:
+            return rest
+        return self._lines.get(row.id) or row.summary
+
+    def _more(self, page: EntryPage) -> str:
+        if page.next is None:
+            return ""
+        query = self._place.query
+        cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
+        return self._place.list_address(cursor=cursor)
+
+    def _orders(self) -> tuple[Choice, ...]:
+        order = self._place.query.order
+        return (
+            Choice(
+                "newest",
+                translate("Newest first"),
+                order == "newest",
+                self._place.list_address(order="newest"),
+            ),
+            Choice(
+                "oldest",
+                translate("Oldest first"),
+                order == "oldest",
+                self._place.list_address(order="oldest"),
+            ),
+        )
+
+    def _densities(self) -> tuple[Choice, ...]:
+        names = {
+            "titles": translate("Titles"),
+            "cards": translate("Cards"),
+            "magazine": translate("Magazine"),
+        }
+        return tuple(Choice(value, name, value == self._look.density) for value, name in names.items())
+
+    def _empty(self) -> Empty:
+        if not self._feeds:
+            return Empty(
+                "reed",
+                translate("Nothing followed yet"),
+                translate("Add a site you like; its entries appear here by themselves."),
+                "/add",
+                translate("Add a feed"),
+            )
+        return Empty("all", translate("Nothing here yet"))
+
+
+def _after_title(row: EntryRow) -> str | None:
+    """An entry without a title is called by its first words: where they end, its text goes on."""
+    if row.summary == row.title:
+        return ""
+    begun = row.title.removesuffix("…")
+    if begun in ("", row.title) or not row.summary.startswith(begun):
+        return None
+    return f"… {row.summary[len(begun) :].lstrip(' ,;:.')}"
+
+
+def all_read(feeds: Sequence[ShelfFeed]) -> Empty:
+    """Nothing is unread in these feeds; where they cannot be read, that is no reason to be content."""
+    failing = [one for one in feeds if (trouble := trouble_of(one)) and trouble.kind != "damaged"]
+    see = ("/feeds?status=error", translate("See why"))
+    if not feeds:
+        return Empty("folder", translate("No feeds in this folder yet"), "", "/feeds", translate("Feeds"))
+    if len(failing) == len(feeds):
+        heading = ngettext(
+            "The feed here cannot be read", "None of the %(num)s feeds here can be read", len(feeds)
+        )
+        return Empty("alert", heading, translate("They are tried again, unless they have stopped."), *see)
+    if failing:
+        checked = ngettext(
+            "%(num)s feed here cannot be read.", "%(num)s feeds here cannot be read.", len(failing)
+        )
+        return Empty("check", translate("All read"), checked, *see)
+    return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
+
+
+def empty_feed(line: FeedLine) -> Empty:
+    """A feed without entries says how it is: perhaps it could never be read."""
+    if line.state != "bad":
+        return Empty("all", translate("Nothing here yet"), line.why)
+    heading = translate("This feed cannot be read")
+    return Empty("alert", heading, line.why, line.act_url, line.act, acts=not line.act_by_link)
+
+
+def read_cursor(place: Place, text: str | None):
+    return decode_cursor(text, place.query.order, place.query.name()) if text else None

@@ -1,0 +1,121 @@
+"""Times for people: a clock for today, a date for the rest, in the zone the browser told."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from fastapi import Request
+
+from reedbed.domain.refresh.schedule import measure_span
+from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to_datetime
+from reedbed.domain.users import Caller
+from reedbed.services.users import preferences_of
+from reedbed.web.i18n import marked, ngettext, translate
+from reedbed.web.views.layout import Moment
+
+ZONE_COOKIE = "reedbed_zone"
+
+_MONTHS = (
+    *(marked("Jan"), marked("Feb"), marked("Mar"), marked("Apr"), marked("May"), marked("Jun")),
+    *(marked("Jul"), marked("Aug"), marked("Sep"), marked("Oct"), marked("Nov"), marked("Dec")),
+)
+_DAYS = (
+    *(marked("Mon"), marked("Tue"), marked("Wed"), marked("Thu"), marked("Fri"), marked("Sat")),
+    marked("Sun"),
+)
+
+
+def zone_of(request: Request) -> tzinfo:
+    """The zone the user has chosen, else the one the browser told."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    chosen = preferences_of(caller.user).time_zone if caller else ""
+    return _zone(chosen or request.cookies.get(ZONE_COOKIE, "")[:64])
+
+
+def short_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For a row: the clock for today and yesterday, else the date."""
+    local, today = _local(moment, zone), _local(now, zone)
+    if (today.date() - local.date()).days <= 1:
+        return Moment(rfc3339(moment), f"{local:%H:%M}")
+    return Moment(rfc3339(moment), _date(local, with_year=local.year != today.year))
+
+
+def dated_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For a line that stands under no day: the clock for today alone."""
+    local, today = _local(moment, zone), _local(now, zone)
+    words = (
+        f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
+    )
+    return Moment(rfc3339(moment), words)
+
+
+def full_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+    """For an article: `Wed 14 May, 08:12`."""
+    local, today = _local(moment, zone), _local(now, zone)
+    day = f"{translate(_DAYS[local.weekday()])} {_date(local, with_year=local.year != today.year)}"
+    return Moment(rfc3339(moment), f"{day}, {local:%H:%M}")
+
+
+def coming_moment(moment: Instant, now: Instant, zone: tzinfo) -> str:
+    """For what is to come: `08:50`, `tomorrow 04:00`, `14 May`."""
+    local, today = _local(moment, zone), _local(now, zone)
+    days = (local.date() - today.date()).days
+    if days == 0:
+        return f"{local:%H:%M}"
+    if days == 1:
+        return translate("tomorrow %(time)s", time=f"{local:%H:%M}")
+    return _date(local, with_year=local.year != today.year)
+
+
+def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
+    """A key and a name for the day: today, yesterday, or its date."""
+    local, today = _local(moment, zone).date(), _local(now, zone).date()
+    if local == today:
+        return local.isoformat(), translate("Today")
+    if local == today - timedelta(days=1):
+        return local.isoformat(), translate("Yesterday")
+    name = _date(datetime(local.year, local.month, local.day, tzinfo=UTC), with_year=local.year != today.year)
+    return local.isoformat(), f"{translate(_DAYS[local.weekday()])} {name}"
+
+
+def ago(moment: Instant, now: Instant) -> str:
+    """`2 min ago`."""
+    span = max(0, now - moment)
+    if span < MINUTE:
+        return translate("just now")
+    if span < HOUR:
+        return ngettext("%(num)s min ago", "%(num)s min ago", span // MINUTE)
+    if span < DAY:
+        return ngettext("%(num)s hour ago", "%(num)s hours ago", span // HOUR)
+    return ngettext("%(num)s day ago", "%(num)s days ago", span // DAY)
+
+
+def span_words(span: Millis) -> str:
+    """What follows `every`: `45 minutes`, `hour`."""
+    number, unit = measure_span(span)
+    match unit:
+        case "second":
+            return ngettext("second", "%(num)s seconds", number)
+        case "minute":
+            return ngettext("minute", "%(num)s minutes", number)
+        case "hour":
+            return ngettext("hour", "%(num)s hours", number)
+        case "day":
+            return ngettext("day", "%(num)s days", number)
+
+
+def _date(local: datetime, *, with_year: bool) -> str:
+    words = f"{local.day}\u00a0{translate(_MONTHS[local.month - 1])}"
+    return f"{words}\u00a0{local.year}" if with_year else words
+
+
+def _local(moment: Instant, zone: tzinfo) -> datetime:
+    return to_datetime(moment).astimezone(zone)
+
+
+@lru_cache(maxsize=100)
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (KeyError, ValueError, OSError):
+        return UTC

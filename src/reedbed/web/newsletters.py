@@ -1,0 +1,308 @@
+"""Settings of newsletters: addresses to subscribe with, senders, mailboxes, and mails that want a click."""
+
+from dataclasses import field, replace
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.entries import Entry
+from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.images import MAIL_KEY
+from reedbed.domain.newsletters import IngestAddress, Sender, Verdicts, WaitingConfirmation, WaysOut
+from reedbed.domain.records import record
+from reedbed.domain.text import storable
+from reedbed.domain.times import Instant
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.errors import status_of
+from reedbed.http.params import IdPath
+from reedbed.services.newsletters.channels import MailboxWish, add_mailbox, ask_for_look, remove_mailbox
+from reedbed.services.newsletters.senders import (
+    CONFIRMATIONS_SHOWN,
+    add_address,
+    block_address,
+    block_sender,
+    dismiss_confirmation,
+    follow_again,
+    revoke_address,
+    unblock_sender,
+    written,
+)
+from reedbed.services.runtime import Runtime
+from reedbed.store import newsletters, subscriptions
+from reedbed.store.engine.database import Tx
+from reedbed.store.newsletters import Mailbox
+from reedbed.web.formats import ago
+from reedbed.web.forms import Text
+from reedbed.web.i18n import ngettext, retell, translate
+from reedbed.web.pages import see_other
+from reedbed.web.settings import settings_page
+from reedbed.web.views.entries import Article, EntryList
+from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.newsletters import (
+    AddressLine,
+    Confirm,
+    MailboxForm,
+    MailboxLine,
+    MailFacts,
+    NewslettersSettings,
+    SenderLine,
+)
+
+_SHOWN_ABOVE = ("unread", "all")
+
+
+async def with_confirmations(
+    runtime: Runtime, tx: Tx, user_id: int, view: str, listed: EntryList
+) -> EntryList:
+    """The list with the mails that wait for a click above it."""
+    if view not in _SHOWN_ABOVE:
+        return listed
+    waiting = await newsletters.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+    return replace(listed, confirmations=tuple(map(confirm_view, waiting))) if waiting else listed
+
+
+async def with_mail(tx: Tx, user_id: int, article: Article, entry: Entry) -> Article:
+    """The article with what is known of its mail, where it came by one."""
+    if not any(author.email for author in entry.authors):  # every mail has a sender: most entries end here
+        return article
+    sender = await newsletters.sender_of_feed(tx, user_id, entry.row.feed_id)
+    if sender is None:
+        return article
+    waiting = await newsletters.confirmation(tx, user_id, entry.row.id)
+    facts = MailFacts(
+        address=sender.address,
+        verdict=verdict_words(sender.verdicts),
+        confirm=confirm_view(waiting) if waiting else None,
+    )
+    return replace(article, mail=facts)
+
+
+def confirm_view(waiting: WaitingConfirmation) -> Confirm:
+    label = waiting.label or translate("Confirm")
+    return Confirm(waiting.entry_id, waiting.title, waiting.sender, waiting.url, label)
+
+
+def sender_facts(sender: Sender) -> tuple[tuple[str, str], ...]:
+    """For the page of a sender's feed."""
+    facts = (
+        (translate("Sender"), sender.address),
+        (translate("Findings about the sender"), verdict_words(sender.verdicts)),
+        (translate("When you unsubscribe, the list is told"), _way_out(sender.ways_out)),
+    )
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _way_out(ways: WaysOut) -> str:
+    if ways.post:
+        return translate("With one click")
+    if ways.mailto:
+        return translate("With a mail")
+    return translate("By you, on its page") if ways.page else translate("Not: it offers no way")
+
+
+def verdict_words(told: Verdicts) -> str:
+    """`SPF pass, DKIM pass, says mx.example.org`; these are names of the trade and stay as they are."""
+    found = (("SPF", told.spf), ("DKIM", told.dkim), ("DMARC", told.dmarc))
+    results = ", ".join(f"{name} {result}" for name, result in found if result)
+    return translate("%(results)s, says %(server)s", results=results, server=told.by) if results else ""
+
+
+router = APIRouter(include_in_schema=False)
+
+HERE = "/settings/newsletters"
+_IMAGE_HEADERS = {
+    "Cache-Control": "private, max-age=31536000, immutable",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@record
+class _Form:
+    """What was typed and what is wrong with it, shown again."""
+
+    name: str = ""
+    name_error: str = ""
+    blocked: str = ""
+    blocked_error: str = ""
+    mailbox: MailboxForm = field(default_factory=MailboxForm)
+    status: int = 200
+
+
+@router.get("/newsletters/images/{name}")
+async def show_image(runtime: RuntimeOf, caller: CallerOf, name: str) -> Response:
+    """A picture that came inside a mail, for whom the mail was sent to."""
+    async with runtime.db.read() as tx:
+        found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
+    if found is None:
+        raise NotFound("There is no such picture.")
+    media_type, data = found
+    return Response(data, 200, _IMAGE_HEADERS, media_type)
+
+
+@router.get(HERE)
+async def show_newsletters(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await _show(request, runtime, caller, _Form())
+
+
+@router.post("/settings/newsletters/addresses")
+async def make_address(request: Request, runtime: RuntimeOf, caller: CallerOf, name: Text = "") -> Response:
+    try:
+        await add_address(runtime, caller.user_id, name)
+    except (Invalid, Conflict) as error:
+        wrong = _Form(name=name, name_error=error.message, status=status_of(error))
+        return await _show(request, runtime, caller, wrong)
+    return see_other(request, HERE, toast=Toast(translate("The address is ready. Subscribe with it.")))
+
+
+@router.post("/settings/newsletters/addresses/{address_id}/delete")
+async def drop_address(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, address_id: IdPath
+) -> Response:
+    await revoke_address(runtime, caller.user_id, address_id)
+    return see_other(request, HERE, toast=Toast(translate("Mail to it is refused from now on.")))
+
+
+@router.post("/settings/newsletters/senders")
+async def block_typed(request: Request, runtime: RuntimeOf, caller: CallerOf, address: Text = "") -> Response:
+    try:
+        await block_address(runtime, caller.user_id, address)
+    except Invalid as error:
+        wrong = _Form(blocked=address, blocked_error=error.message, status=status_of(error))
+        return await _show(request, runtime, caller, wrong)
+    return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
+
+
+@router.post("/settings/newsletters/senders/{sender_id}/block")
+async def block(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+    await block_sender(runtime, caller.user_id, sender_id)
+    return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
+
+
+@router.post("/settings/newsletters/senders/{sender_id}/unblock")
+async def unblock(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+    await unblock_sender(runtime, caller.user_id, sender_id)
+    return see_other(request, HERE, toast=Toast(translate("Its mail is taken again.")))
+
+
+@router.post("/settings/newsletters/senders/{sender_id}/follow")
+async def follow(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+    await follow_again(runtime, caller.user_id, sender_id)
+    said = translate("What comes is shown again. You may have to join the list anew.")
+    return see_other(request, HERE, toast=Toast(said))
+
+
+@router.post("/settings/newsletters/confirmations/{entry_id}/done")
+async def done(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, next: Text = HERE
+) -> Response:
+    await dismiss_confirmation(runtime, caller.user_id, entry_id)
+    return see_other(request, next)
+
+
+@router.post("/settings/newsletters/mailboxes")
+async def make_mailbox(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    host: Text = "",
+    port: Text = "993",
+    security: Text = "tls",
+    username: Text = "",
+    password: Text = "",
+    folder: Text = "INBOX",
+) -> Response:
+    number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else 0
+    wish = MailboxWish(host, username, password, number, security, folder)
+    try:
+        await add_mailbox(runtime, caller.user_id, wish)
+    except (Invalid, Conflict) as error:
+        form = MailboxForm(host, port, username, folder, _securities(security), error.message)
+        return await _show(request, runtime, caller, _Form(mailbox=form, status=status_of(error)))
+    return see_other(request, HERE, toast=Toast(translate("The first mails come in a moment.")))
+
+
+@router.post("/settings/newsletters/mailboxes/{mailbox_id}/check")
+async def check_mailbox(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath
+) -> Response:
+    await ask_for_look(runtime, caller.user_id, mailbox_id)
+    return see_other(request, HERE, toast=Toast(translate("It is looked into in a moment.")))
+
+
+@router.post("/settings/newsletters/mailboxes/{mailbox_id}/delete")
+async def drop_mailbox(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath
+) -> Response:
+    await remove_mailbox(runtime, caller.user_id, mailbox_id)
+    said = translate("It is not looked into any more. What came from it stays.")
+    return see_other(request, HERE, toast=Toast(said))
+
+
+async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form) -> Response:
+    user_id, now = caller.user_id, runtime.now()
+    async with runtime.db.read() as tx:
+        addresses = await newsletters.list_addresses(tx, user_id)
+        senders = await newsletters.list_senders(tx, user_id)
+        boxes = await newsletters.list_mailboxes(tx, user_id)
+        waiting = await newsletters.waiting(tx, user_id, now - CONFIRMATIONS_SHOWN)
+        followed = {
+            one.feed_id: one.subscription_id for one in await subscriptions.sidebar_feeds(tx, user_id)
+        }
+    mailbox = form.mailbox if form.mailbox.securities else MailboxForm(securities=_securities("tls"))
+    shown = NewslettersSettings(
+        domain=runtime.mail.domain,
+        addresses=tuple(_address(runtime, one, now) for one in addresses) if runtime.mail.domain else (),
+        senders=tuple(_sender(one, followed.get(one.feed_id or 0), now) for one in senders),
+        mailboxes=tuple(_mailbox(one, now) for one in boxes),
+        confirmations=tuple(map(confirm_view, waiting)),
+        name=form.name,
+        name_error=form.name_error,
+        blocked=form.blocked,
+        blocked_error=form.blocked_error,
+        mailbox=mailbox,
+    )
+    return await settings_page(request, runtime, caller, "newsletters", shown, status=form.status)
+
+
+def _address(runtime: Runtime, one: IngestAddress, now: Instant) -> AddressLine:
+    if one.last_used_at is None:
+        used = translate("Made %(when)s, no mail yet", when=ago(one.created_at, now))
+    else:
+        mails = ngettext("%(num)s mail", "%(num)s mails", one.received)
+        used = translate("%(mails)s, the last %(when)s", mails=mails, when=ago(one.last_used_at, now))
+    return AddressLine(one.id, one.name, written(runtime, one), used)
+
+
+def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderLine:
+    facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
+    if one.last_mail_at is not None:
+        facts.append(translate("the last %(when)s", when=ago(one.last_mail_at, now)))
+    if one.refused:
+        facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", one.refused))
+    told = verdict_words(one.verdicts)
+    return SenderLine(
+        id=one.id,
+        name=one.title,
+        address=one.address if one.name else "",
+        facts=f"{', '.join(facts)}. {told}" if told else ", ".join(facts),
+        url=f"/feed/{subscription_id}" if subscription_id else "",
+        blocked=one.blocked_at is not None,
+        left=one.left_at is not None,
+        leaving=retell(one.leaving),
+        leave_page=one.ways_out.page if one.left_at is not None else "",
+    )
+
+
+def _mailbox(one: Mailbox, now: Instant) -> MailboxLine:
+    facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
+    if one.last_checked_at is not None:
+        facts.append(translate("Checked %(when)s.", when=ago(one.last_checked_at, now)))
+    return MailboxLine(
+        one.id, f"{one.username}, {one.folder} ({one.host})", ". ".join(facts), retell(one.last_error or "")
+    )
+
+
+def _securities(chosen: str) -> tuple[Choice, ...]:
+    named = (("tls", "TLS"), ("starttls", "STARTTLS"), ("none", translate("None")))
+    return tuple(Choice(value, name, value == chosen) for value, name in named)

@@ -1,0 +1,80 @@
+"""Which devices are told of news while no page is open, and of what."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+
+from reedbed.domain.push import PushDevice, PushNote
+from reedbed.domain.times import Instant
+from reedbed.domain.users import Caller
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.params import IdPath
+from reedbed.services.push import add_device, list_devices, remove_device, send_test
+from reedbed.services.users import preferences_of, set_preferences
+from reedbed.store import subscriptions
+from reedbed.web.formats import ago
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import retell, translate
+from reedbed.web.pages import see_other
+from reedbed.web.settings import settings_page
+from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.settings import NotificationSettings, ToldDevice
+
+router = APIRouter(include_in_schema=False)
+
+PAGE = "/settings/notifications"
+
+
+@router.get(PAGE)
+async def show(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        loud = await subscriptions.notifying(tx, caller.user_id)
+    shown = NotificationSettings(
+        devices=tuple(_device(one, caller, now) for one in await list_devices(runtime, caller.user_id)),
+        feeds=tuple(Choice(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in loud),
+        digests=preferences_of(caller.user).push_digests,
+    )
+    return await settings_page(request, runtime, caller, "notifications", shown)
+
+
+@router.post(PAGE)
+async def save(request: Request, runtime: RuntimeOf, caller: CallerOf, digests: Ticked = False) -> Response:
+    await set_preferences(runtime, caller, {"push_digests": digests})
+    return see_other(request, PAGE, toast=Toast(translate("Saved.")))
+
+
+@router.post(f"{PAGE}/devices")
+async def add(
+    request: Request,
+    runtime: RuntimeOf,
+    caller: CallerOf,
+    endpoint: Text = "",
+    p256dh: Text = "",
+    auth: Text = "",
+    user_agent: Annotated[str | None, Header()] = None,
+) -> Response:
+    await add_device(runtime, caller, endpoint=endpoint, p256dh=p256dh, auth=auth, user_agent=user_agent)
+    return see_other(request, PAGE, toast=Toast(translate("This device is told of news from now on.")))
+
+
+@router.post(f"{PAGE}/devices/{{device_id}}/delete")
+async def remove(request: Request, runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+    await remove_device(runtime, caller.user_id, device_id)
+    return see_other(request, PAGE, toast=Toast(translate("This device is told nothing more.")))
+
+
+@router.post(f"{PAGE}/devices/{{device_id}}/test")
+async def test(request: Request, runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+    note = PushNote("Reedbed", translate("This device is told of news."), PAGE, "test")
+    await send_test(runtime, caller.user_id, device_id, note)
+    return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
+
+
+def _device(one: PushDevice, caller: Caller, now: Instant) -> ToldDevice:
+    reached = (
+        translate("Reached %(when)s", when=ago(one.reached_at, now))
+        if one.reached_at
+        else translate("Not reached yet")
+    )
+    return ToldDevice(one.id, retell(one.name), reached, this_one=one.session_id == caller.session_id)

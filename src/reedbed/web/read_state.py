@@ -1,0 +1,134 @@
+"""Marks made on the page: plain forms that go back where they came from, or a toast for the script."""
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.entries import Change, Selection
+from reedbed.domain.errors import Invalid
+from reedbed.domain.times import DAY
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.dependencies import RefreshLimit
+from reedbed.http.params import IdPath, path_id
+from reedbed.services.entries import change_entry, get_entry
+from reedbed.services.read_state import mark, take_back
+from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions.manage import refresh_all
+from reedbed.store.tags import names as tag_names
+from reedbed.web.forms import Text, Ticked
+from reedbed.web.i18n import ngettext, translate
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.views.entries import TagsAnswer
+from reedbed.web.views.layout import Toast
+
+router = APIRouter(include_in_schema=False)
+
+MOST_IDS = 10_000
+
+
+@router.post("/entry/{entry_id}/read")
+async def set_read(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(read=value), next)
+
+
+@router.post("/entry/{entry_id}/starred")
+async def set_starred(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(starred=value), next)
+
+
+@router.post("/entry/{entry_id}/later")
+async def set_later(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+) -> Response:
+    return await _set(request, runtime, caller.user_id, entry_id, Change(later=value), next)
+
+
+@router.post("/entry/{entry_id}/tags")
+async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+    """All tags the form shows, with the new one, without the removed one."""
+    form = await request.form()
+    removed = str(form.get("remove_tag", ""))
+    names = [*(str(name) for name in form.getlist("tag")), *str(form.get("new_tag", "")).split(",")]
+    kept = tuple(dict.fromkeys(name.strip() for name in names if name.strip() and name != removed))
+    await change_entry(runtime, caller.user_id, entry_id, Change(tags=kept))
+    if not is_htmx(request):
+        return see_other(request, str(form.get("next", "/")))
+    entry = await get_entry(runtime, caller.user_id, entry_id)
+    async with runtime.db.read() as tx:
+        known = tuple(await tag_names(tx, caller.user_id))
+    answer = TagsAnswer(entry_id, entry.row.states.tags, known)
+    return await page(request, "reading/tags.html", None, article=answer)
+
+
+@router.post("/mark-read")
+async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    form = await request.form(max_fields=MOST_IDS + 50)
+    fields = {name: str(value) for name, value in form.items()}
+    selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
+    read = fields.get("value") != "false"
+    marked = await mark(runtime, caller.user_id, selection, read=read)
+    if not marked.count:  # an earlier act can still be taken back
+        return await _said(request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/"))
+    if read:
+        words = ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count)
+    else:
+        words = ngettext("%(num)s entry kept unread", "%(num)s entries kept unread", marked.count)
+    return await _said(request, Toast(words, marked.undo), fields.get("next", "/"))
+
+
+@router.post("/undo")
+async def undo(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, undo: Text = "", next: Text = "/"
+) -> Response:
+    await take_back(runtime, caller.user_id, undo)
+    return await _said(request, Toast(translate("Brought back.")), next)
+
+
+@router.post("/refresh")
+async def refresh(
+    request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, next: Text = "/"
+) -> Response:
+    count, _refused = await refresh_all(runtime, caller.user_id)
+    words = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
+    return await _said(request, Toast(words), next)
+
+
+async def _set(
+    request: Request, runtime: Runtime, user_id: int, entry_id: int, change: Change, next: str
+) -> Response:
+    await change_entry(runtime, user_id, entry_id, change)
+    return Response(status_code=204) if is_htmx(request) else see_other(request, next)
+
+
+async def _said(request: Request, toast: Toast, next: str) -> Response:
+    if is_htmx(request):
+        return await page(request, "parts/toast.html", None, toast=toast)
+    return see_other(request, next, toast=toast)
+
+
+def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Selection:
+    if fields.get("scope") == "ids":
+        if len(ids) > MOST_IDS:
+            raise Invalid(f"At most {MOST_IDS} entries at once.", field="ids")
+        return Selection(ids=tuple(path_id(one) for one in ids))
+    view = fields.get("view", "all")
+    if view not in ("unread", "all", "starred", "later"):
+        raise Invalid("This view cannot be marked.", field="view")
+    days = fields.get("older_than", "")
+    return Selection(
+        view=view,
+        order="oldest" if fields.get("order") == "oldest" else "newest",
+        feed_id=_id(fields, "feed_id"),
+        folder_id=_id(fields, "folder_id"),
+        tag=fields.get("tag") or None,
+        up_to=_id(fields, "up_to"),
+        older_than=runtime.now() - int(days) * DAY if days.isdecimal() and len(days) < 5 else None,
+        above=_id(fields, "above"),
+        below=_id(fields, "below"),
+    )
+
+
+def _id(fields: dict[str, str], name: str) -> int | None:
+    return path_id(fields[name]) if fields.get(name) else None

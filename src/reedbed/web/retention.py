@@ -1,0 +1,95 @@
+"""The operator's log of cleanups; and for everybody, taking the notice of one away."""
+
+from datetime import tzinfo
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.times import DAY, SECOND, Instant
+from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf
+from reedbed.services.retention import ask_for_cleanup, dismiss_notice
+from reedbed.services.runtime import Runtime
+from reedbed.store import instance, retention
+from reedbed.store.retention import Cleanup
+from reedbed.web.formats import full_moment, zone_of
+from reedbed.web.i18n import decimal, ngettext, translate
+from reedbed.web.pages import is_htmx, own_address, see_other
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.instance import CleanupLine, CleanupsPage
+from reedbed.web.views.layout import Count, Toast
+
+router = APIRouter(include_in_schema=False)
+
+MOST_SHOWN = 90
+MEGABYTE = 1_000_000
+MEBIBYTE = 1024 * 1024  # as the setting counts
+
+
+@router.get("/admin/cleanup")
+async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+    now, zone = runtime.now(), zone_of(request)
+    async with runtime.db.read() as tx:
+        found = await retention.list_cleanups(tx, limit=MOST_SHOWN)
+        warnings = [await instance.get_setting(tx, key) for key in ("db_size_warning", "backup_warning")]
+    view = CleanupsPage(
+        rules=_rules(runtime),
+        warnings=tuple(warning for warning in warnings if warning),
+        lines=tuple(_line(one, now, zone) for one in found),
+    )
+    return await app_page(request, runtime, caller, "operator/cleanups.html", view)
+
+
+@router.post("/admin/cleanup")
+async def start(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+    await ask_for_cleanup(runtime, caller.user)
+    said = translate("Cleaning up. What was removed appears here when it is done.")
+    return see_other(request, "/admin/cleanup", toast=Toast(said))
+
+
+@router.post("/cleanup-notice/dismiss")
+async def dismiss(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    await dismiss_notice(runtime, caller.user_id)
+    if is_htmx(request):
+        return Response(status_code=200)
+    form = await request.form()
+    return see_other(request, own_address(str(form.get("next") or "/"), "/"))
+
+
+def _rules(runtime: Runtime) -> tuple[str, ...]:
+    """What the settings say, in sentences."""
+    keeping, limits = runtime.keeping, runtime.keeping.limits
+    rules: list[str] = []
+    if limits.age is not None:
+        days = limits.age // DAY
+        rules.append(
+            ngettext("Read entries stay for %(num)s day.", "Read entries stay for %(num)s days.", days)
+        )
+    if limits.entries is not None:
+        rules.append(
+            ngettext(
+                "Of each feed the newest entry stays.",
+                "Of each feed the newest %(num)s entries stay.",
+                limits.entries,
+            )
+        )
+    if limits.unread_age is not None:
+        days = limits.unread_age // DAY
+        rules.append(
+            ngettext("Unread entries stay for %(num)s day.", "Unread entries stay for %(num)s days.", days)
+        )
+    if keeping.size is not None:
+        rules.append(translate("The database may have %(size)s MB.", size=keeping.size // MEBIBYTE))
+    return tuple(rules)
+
+
+def _line(one: Cleanup, now: Instant, zone: tzinfo) -> CleanupLine:
+    took = None if one.finished_at is None else (one.finished_at - one.started_at) / SECOND
+    return CleanupLine(
+        when=full_moment(one.started_at, now, zone).words,
+        took=translate("not finished") if took is None else f"{decimal(took, 1)} s",
+        removed=Count(one.entries_removed),
+        unread=Count(one.unread_removed),
+        articles=Count(one.articles_cleared),
+        feeds=Count(one.feeds_removed),
+        freed=f"{decimal(one.bytes_freed / MEGABYTE, 1)} MB",
+        notes=one.notes,
+    )

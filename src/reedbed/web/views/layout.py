@@ -1,0 +1,241 @@
+"""The sidebar: smart views, folders with their feeds, searches and tags."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+from typing import Final, Self
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from reedbed.domain.records import record
+from reedbed.web.i18n import grouped
+
+LOOK_COOKIE: Final = "reedbed_look"
+
+_CHOICES: Final = {
+    "theme": ("", "light", "dark", "sepia"),
+    "font": ("", "sans"),
+    "size": ("", "s", "l"),
+    "width": ("", "narrow", "wide"),
+    "density": ("cards", "titles", "magazine"),
+}
+_SIDE_REMS: Final = range(11, 26)
+_LIST_REMS: Final = range(17, 41)
+
+
+class Count(int):
+    """A number that prints itself with thousands apart."""
+
+    def __str__(self) -> str:
+        return grouped(self)
+
+
+NOTHING: Final = Count(0)
+
+
+@record
+class Moment:
+    """A time for machines and the words for people."""
+
+    iso: str
+    words: str
+
+
+@record
+class Look:
+    """The reader's choices, written on `<html>` so that the first paint is already right."""
+
+    theme: str = ""
+    font: str = ""
+    size: str = ""
+    width: str = ""
+    density: str = "cards"
+    side: int = 0
+    list: int = 0
+    scroll_marks: bool = False
+    folded: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_cookie(cls, value: str) -> Self:
+        """Read the cookie the page writes; whatever is not a known choice is left at its default."""
+        plain = value[:2000] if "=" in value else unquote(value[:6000])  # the script encodes it once more
+        try:
+            chosen = dict(parse_qsl(plain, max_num_fields=20))
+        except ValueError:
+            chosen = {}
+        return cls.from_choices(chosen)
+
+    @classmethod
+    def from_choices(cls, chosen: Mapping[str, str]) -> Self:
+        return cls(
+            theme=_one_of("theme", chosen),
+            font=_one_of("font", chosen),
+            size=_one_of("size", chosen),
+            width=_one_of("width", chosen),
+            density=_one_of("density", chosen),
+            side=_rems(chosen.get("side", ""), _SIDE_REMS),
+            list=_rems(chosen.get("list", ""), _LIST_REMS),
+            scroll_marks=chosen.get("scroll") == "marks",
+            folded=frozenset(chosen.get("folded", "").split(".")) - {""},
+        )
+
+    def choices(self) -> dict[str, str]:
+        """What `from_choices` reads."""
+        chosen = {
+            "theme": self.theme,
+            "font": self.font,
+            "size": self.size,
+            "width": self.width,
+            "density": self.density,
+            "side": str(self.side or ""),
+            "list": str(self.list or ""),
+            "scroll": "marks" if self.scroll_marks else "",
+            "folded": ".".join(sorted(self.folded)),
+        }
+        return {name: value for name, value in chosen.items() if value}
+
+    def to_cookie(self) -> str:
+        """Written as the script writes it."""
+        return quote(urlencode(self.choices()), safe="")
+
+
+@record
+class Toast:
+    """What just happened; `undo` is the token that takes it back."""
+
+    message: str
+    undo: str = ""
+
+
+@record
+class Banner:
+    """Something is wrong and stays wrong until someone acts."""
+
+    heading: str
+    text: str
+    action_url: str = ""
+    action: str = ""
+
+
+@record
+class Frame:
+    csrf_token: str
+    here: str
+    """The address being shown; forms send it along so that a plain submit comes back to it."""
+    look: Look = field(default_factory=Look)
+    language: str = "en"
+    signed_in: bool = False
+    toast: Toast | None = None
+    banner: Banner | None = None
+    open_marks: bool = True
+    """Opening an entry marks it read."""
+    newest: str = ""
+    """The newest event the page already reflects, where the live stream begins."""
+    rendered_at: int = 0
+    """When the page was made. The browser may keep it, and show it after entries were marked."""
+
+
+@record
+class Choice:
+    """One option of a select, a radio group or a segmented control."""
+
+    value: str
+    name: str
+    chosen: bool = False
+    url: str = ""
+    count: Count | None = None
+
+
+@record
+class HiddenField:
+    name: str
+    value: str
+
+
+@record
+class FeedMark:
+    """A feed's icon, or its letter on one of eight hues."""
+
+    letter: str
+    hue: int
+    picture: str = ""
+
+
+@record
+class Pages:
+    """Where a paged list stands: "1 to 20 of 57"."""
+
+    first: Count
+    last: Count
+    total: Count
+    previous_url: str = ""
+    next_url: str = ""
+
+
+@lru_cache(maxsize=5_000)
+def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
+    letter = next((sign for sign in name if sign.isalnum()), "?")
+    return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)
+
+
+def _one_of(name: str, chosen: Mapping[str, str]) -> str:
+    known = _CHOICES[name]
+    value = chosen.get(name, known[0])
+    return value if value in known else known[0]
+
+
+def _rems(value: str, allowed: range) -> int:
+    return int(value) if value.isascii() and value.isdigit() and int(value) in allowed else 0
+
+
+@record
+class SidebarLink:
+    """A smart view, a search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
+
+    key: str
+    url: str
+    name: str
+    icon: str
+    count: Count = NOTHING
+    current: bool = False
+
+
+@record
+class SidebarFeed:
+    id: int
+    url: str
+    name: str
+    mark: FeedMark
+    count: Count = NOTHING
+    current: bool = False
+    language: str = ""
+    trouble: str = ""
+    """Why the feed brings nothing or not everything, and what to do; else empty."""
+    needs_reader: bool = False
+    """Whether the trouble stays until the reader does something."""
+
+
+@record
+class SidebarFolder:
+    id: int
+    url: str
+    name: str
+    count: Count = NOTHING
+    current: bool = False
+    open: bool = True
+    folders: "tuple[SidebarFolder, ...]" = ()
+    feeds: tuple[SidebarFeed, ...] = ()
+
+
+@record
+class Sidebar:
+    smart: tuple[SidebarLink, ...]
+    folders: tuple[SidebarFolder, ...] = ()
+    feeds: tuple[SidebarFeed, ...] = ()
+    """Feeds that live in no folder."""
+    kept: tuple[SidebarLink, ...] = ()
+    """Saved searches and tags."""
+    unread: Count = NOTHING
+    checked: str = ""
+    """When feeds were last looked at, in words: "Checked 2 min ago"."""
+    notice: str = ""
+    """That unread entries were removed, until it has been seen."""

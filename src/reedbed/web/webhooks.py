@@ -1,0 +1,186 @@
+"""Webhooks: made, tried, switched on and off, and the log of their calls."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import FormData
+
+from reedbed.domain.errors import Conflict, Invalid
+from reedbed.domain.times import Instant
+from reedbed.domain.users import Caller
+from reedbed.domain.webhooks import CHOOSABLE, Delivery, Event, Webhook, read_events
+from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.errors import status_of
+from reedbed.http.params import IdPath
+from reedbed.services.runtime import Runtime
+from reedbed.services.webhooks import (
+    Changes,
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    get_webhook,
+    list_deliveries,
+    list_webhooks,
+    renew_secret,
+    try_webhook,
+)
+from reedbed.web.formats import ago
+from reedbed.web.i18n import translate
+from reedbed.web.pages import see_other
+from reedbed.web.settings import settings_page
+from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.settings import OneWebhook, Saved, WebhookCall, WebhookLine, WebhooksSettings
+
+router = APIRouter(include_in_schema=False)
+
+HOME = "/settings/webhooks"
+CALLS_SHOWN = 50
+
+
+@router.get("/settings/webhooks")
+async def show_all(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    return await _show(request, runtime, caller, chosen=frozenset(CHOOSABLE))
+
+
+@router.get("/settings/webhooks/{webhook_id}")
+async def show_one(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    return await _show(request, runtime, caller, webhook_id=webhook_id)
+
+
+@router.post("/settings/webhooks")
+async def make(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+    """The answer is the page itself: the secret is shown this once."""
+    form = await request.form()
+    name, url = str(form.get("name", "")), str(form.get("url", ""))
+    chosen = _events(form)
+    try:
+        made = await create_webhook(runtime, caller.user_id, url, chosen, name)
+    except (Invalid, Conflict) as error:
+        return await _show(request, runtime, caller, chosen=chosen, name=name, url=url, error=error)
+    return await _show(request, runtime, caller, chosen=frozenset(CHOOSABLE), made=made)
+
+
+@router.post("/settings/webhooks/{webhook_id}")
+async def change(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    form = await request.form()
+    name, url, chosen = str(form.get("name", "")), str(form.get("url", "")), _events(form)
+    try:
+        await change_webhook(runtime, caller.user_id, webhook_id, Changes(name, url, chosen))
+    except (Invalid, Conflict) as error:
+        return await _show(
+            request, runtime, caller, webhook_id=webhook_id, chosen=chosen, name=name, url=url, error=error
+        )
+    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(translate("Saved.")))
+
+
+@router.post("/settings/webhooks/{webhook_id}/switch")
+async def switch(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    on = (await request.form()).get("on") == "true"
+    await change_webhook(runtime, caller.user_id, webhook_id, Changes(enabled=on))
+    said = translate("It is called again.") if on else translate("It is not called any more.")
+    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(said))
+
+
+@router.post("/settings/webhooks/{webhook_id}/test")
+async def test(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    try:
+        await try_webhook(runtime, caller.user_id, webhook_id)
+    except Conflict as error:
+        return await _show(request, runtime, caller, webhook_id=webhook_id, error=error)
+    said = translate("A test is on its way. Its answer will be in the log.")
+    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(said))
+
+
+@router.post("/settings/webhooks/{webhook_id}/secret")
+async def renew(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    made = await renew_secret(runtime, caller.user_id, webhook_id)
+    return await _show(request, runtime, caller, webhook_id=webhook_id, made=made)
+
+
+@router.post("/settings/webhooks/{webhook_id}/delete")
+async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+    await delete_webhook(runtime, caller.user_id, webhook_id)
+    return see_other(request, HOME, toast=Toast(translate("The webhook is deleted.")))
+
+
+async def _show(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    *,
+    webhook_id: int | None = None,
+    chosen: frozenset[Event] = frozenset(),
+    made: Webhook | None = None,
+    name: str = "",
+    url: str = "",
+    error: Invalid | Conflict | None = None,
+) -> Response:
+    one = None if webhook_id is None else await _one(runtime, caller.user_id, webhook_id)
+    known = await list_webhooks(runtime, caller.user_id)
+    at = error.field if error and error.field in ("name", "url") else ""
+    shown = WebhooksSettings(
+        webhooks=tuple(_line(webhook) for webhook in known),
+        events=_choices(chosen),
+        one=one,
+        made=Saved(made.name, made.secret) if made else None,
+        name=name,
+        url=url,
+        error=error.message if error and not at else "",
+        errors={at: error.message} if error and at else {},
+    )
+    status = status_of(error) if error else 200
+    return await settings_page(request, runtime, caller, "webhooks", shown, status=status)
+
+
+async def _one(runtime: Runtime, user_id: int, webhook_id: int) -> OneWebhook:
+    webhook = await get_webhook(runtime, user_id, webhook_id)
+    calls = await list_deliveries(runtime, user_id, webhook_id, limit=CALLS_SHOWN)
+    now = runtime.now()
+    return OneWebhook(
+        _line(webhook), _choices(webhook.events), tuple(_call(call, now) for call in calls), webhook.enabled
+    )
+
+
+def _events(form: FormData) -> frozenset[Event]:
+    return read_events(str(one) for one in form.getlist("event"))
+
+
+def _choices(chosen: frozenset[Event]) -> tuple[Choice, ...]:
+    names = _names()
+    return tuple(Choice(event, names[event], event in chosen) for event in CHOOSABLE)
+
+
+def _line(webhook: Webhook) -> WebhookLine:
+    names = _names()
+    events = ", ".join(names[event] for event in CHOOSABLE if event in webhook.events)
+    state, kind = _state(webhook)
+    only = translate("Only rules that name its address")
+    return WebhookLine(webhook.id, webhook.name, webhook.url, events or only, state, kind)
+
+
+def _state(webhook: Webhook) -> tuple[str, str]:
+    if webhook.disabled_at is not None and not webhook.enabled:
+        return translate("Switched off: its calls failed for long"), "bad"
+    if not webhook.enabled:
+        return translate("Switched off"), "warn"
+    return (translate("Failing"), "warn") if webhook.failing_since is not None else (translate("On"), "good")
+
+
+def _call(call: Delivery, now: Instant) -> WebhookCall:
+    states = {
+        "delivered": (translate("Delivered"), "good"),
+        "waiting": (translate("Waiting"), "warn"),
+        "failed": (translate("Failed"), "bad"),
+    }
+    state, kind = states[call.state]
+    status = translate("status %(status)s", status=call.status) if call.status and not call.answer else ""
+    tries = translate("%(count)s tries", count=call.tries) if call.tries > 1 else ""
+    detail = ", ".join(part for part in (status, tries, call.answer) if part)
+    return WebhookCall(_names()[call.event], ago(call.created_at, now), state, kind, detail)
+
+
+def _names() -> dict[Event, str]:
+    return {
+        Event.NEW_ENTRIES: translate("New entries"),
+        Event.RULE_MATCH: translate("Matches of rules that notify"),
+        Event.DIGEST: translate("Digests"),
+        Event.TEST: translate("Test"),
+    }

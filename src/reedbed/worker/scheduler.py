@@ -1,0 +1,120 @@
+"""Loops that one process runs for all: sweeping, icons at the crawl's leisure, digests by the clock."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from reedbed.domain.errors import Unavailable
+from reedbed.services.digests import ask_due_digests
+from reedbed.services.images import fetch_missing_icons
+from reedbed.services.instance import back_up_when_due
+from reedbed.services.jobs import while_alone
+from reedbed.services.maintenance import CHORES, UPKEEP, bring_back_the_future, may_delete_by_age
+from reedbed.services.newsletters.channels import check_due_mailboxes
+from reedbed.services.retention import LEASE, clean_up_when_due
+from reedbed.services.runtime import Runtime
+from reedbed.services.stories import StoryGrouper
+from reedbed.services.summaries import ask_for_new_entries
+from reedbed.worker.sleep import nap
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = 60.0
+ICON_SECONDS = 20.0
+ICONS_AT_A_TIME = 20
+DIGEST_SECONDS = 20.0
+TIDY_SECONDS = 120.0
+SUMMARY_SECONDS = 10.0
+MAILBOX_SECONDS = 10.0
+STORY_SECONDS = 10.0
+
+
+async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _sweep_once(runtime))
+
+
+async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _some_icons(runtime, stop))
+
+
+async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _due_digests(runtime))
+
+
+async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _new_summaries(runtime))
+
+
+async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _by_night(runtime))
+
+
+async def look_into_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
+    await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _due_mailboxes(runtime))
+
+
+async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
+    grouper = StoryGrouper()
+    await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _new_stories(runtime, grouper))
+
+
+async def _every(
+    seconds: float,
+    runtime: Runtime,
+    stop: asyncio.Event,
+    name: str,
+    work: Callable[[], Awaitable[None]],
+) -> None:
+    while True:
+        await nap(stop, seconds)
+        if stop.is_set():
+            return
+        try:
+            await while_alone(runtime, name, work)
+        except Unavailable as error:
+            log.warning("a chore waits for the database", chore=name, error=error.message)
+        except Exception:
+            log.exception("a chore failed", chore=name)
+
+
+async def _sweep_once(runtime: Runtime) -> None:
+    await bring_back_the_future(runtime)
+    chores = {**CHORES, **UPKEEP} if await may_delete_by_age(runtime) else UPKEEP
+    for name, chore in chores.items():
+        try:
+            done = await chore(runtime)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("sweeping failed", what=name)
+        else:
+            if done:
+                log.info("swept", what=name, done=done)
+
+
+async def _by_night(runtime: Runtime) -> None:
+    await back_up_when_due(runtime)
+    await clean_up_when_due(runtime)
+
+
+async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+    while not stop.is_set() and await fetch_missing_icons(runtime, most=ICONS_AT_A_TIME):
+        pass
+
+
+async def _due_digests(runtime: Runtime) -> None:
+    await ask_due_digests(runtime)
+
+
+async def _new_summaries(runtime: Runtime) -> None:
+    await ask_for_new_entries(runtime)
+
+
+async def _due_mailboxes(runtime: Runtime) -> None:
+    await check_due_mailboxes(runtime)
+
+
+async def _new_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
+    if together := await grouper.group_new(runtime):
+        log.info("stories grew", entries=together)
