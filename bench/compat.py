@@ -22,7 +22,7 @@ from bench.reading import server_cpu
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.users import Caller
 from reedbed.events.bus import MemoryBus
-from reedbed.events.limits import MemoryLimiter, MemoryPacer
+from reedbed.events.limits import MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import create_app
@@ -104,7 +104,7 @@ async def _measure(db: Database, fetcher: Fetcher) -> None:
         db=db,
         bus=MemoryBus(),
         fetcher=fetcher,
-        pacer=MemoryPacer(),
+        pacer=MemoryHostThrottle(),
         limiter=MemoryLimiter(),
         clock=system_clock,
         secret=b"s" * 32,

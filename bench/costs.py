@@ -16,7 +16,7 @@ from sqlalchemy import text
 from bench.load import feed_site
 from bench.table import record
 from reedbed.domain.refresh.state import DueFeed
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.refresh.check import refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
@@ -65,7 +65,7 @@ async def _crawl(crawl: Crawl, site: str) -> None:
         "an entry of 240 words",
         FEEDS * (ENTRIES + 1),
     )
-    app = create_app(replace(crawl.runtime, limits=Limits(requests=PLENTY)))
+    app = create_app(replace(crawl.runtime, limits=RateLimits(requests=PLENTY)))
     async with new_client(app, headers={"Authorization": f"Bearer {token}"}) as client:
         for path in ("/api/v1/entries?limit=50", "/api/v1/counts", "/api/v1/subscriptions"):
             await client.get(path)

@@ -11,7 +11,7 @@ from bench.ai import article
 from bench.table import record
 from reedbed.ai.model import MockModel
 from reedbed.domain.ai import BreakerPolicy
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AiPolicy
 from reedbed.store.migrations import migrate
@@ -36,7 +36,7 @@ async def main() -> None:
 
 
 async def _measure(room: Newsroom) -> None:
-    plenty = Limits(deframer=Allowance(10**9, 10**9))
+    plenty = RateLimits(deframer=Allowance(10**9, 10**9))
     ai = AiPolicy(model=MockModel(), breaker=BreakerPolicy(min_interval=0))
     room.crawl.runtime = replace(room.runtime, limits=plenty, ai=ai)
     for number in range(ITEMS):

@@ -26,7 +26,7 @@ from reedbed.services.search import search_entries
 from reedbed.store import search
 from reedbed.store.engine.database import Database
 from reedbed.store.entries import lists as entry_lists
-from reedbed.store.entries.write import EntryRow, EntryText, insert_new
+from reedbed.store.entries.write import NewEntryRow, NewEntryText, insert_new
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state import counts, undo
 from reedbed.store.read_state.mark import mark_all
@@ -128,18 +128,18 @@ class Library:
         spread = "UPDATE feed_fetch_state SET urgent = false, next_check_at = :now - 60000 + feed_id * 100"
         await self._crawl.change(spread, now=now)
 
-    async def _write(self, rows: list[EntryRow]) -> None:
+    async def _write(self, rows: list[NewEntryRow]) -> None:
         async with self._db.write() as tx:
             stored = await insert_new(tx, rows)
             await search.index(tx, [(id_, row.text.search) for id_, row in stored])
             for feed_id, new in groupby(stored, lambda pair: pair[1].feed_id):
                 await fan_out(tx, [Arrival(feed_id, [id_ for id_, _ in new])])
 
-    def _entry(self, feed_id: int) -> EntryRow:
+    def _entry(self, feed_id: int) -> NewEntryRow:
         self._entries += 1
         at = NOW - self._chance.randrange(365 * DAY)
         title, body = " ".join(some_words(self._chance, 8)), " ".join(some_words(self._chance, WORDS))
-        return EntryRow(
+        return NewEntryRow(
             feed_id=feed_id,
             guid=str(self._entries),
             url=None,
@@ -148,7 +148,9 @@ class Library:
             published_at=at,
             fetched_at=at,
             sort_at=at,
-            text=EntryText(title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "")),
+            text=NewEntryText(
+                title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "")
+            ),
         )
 
     async def _claim(self) -> None:

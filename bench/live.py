@@ -14,8 +14,8 @@ from pathlib import Path
 import aiohttp
 
 from bench.table import record
-from reedbed.domain.live import Hint
-from reedbed.domain.users import Limits
+from reedbed.domain.live import ChangeEvent
+from reedbed.domain.users import RateLimits
 from reedbed.services.auth import identify
 from reedbed.services.live import follow
 from reedbed.services.runtime import Runtime
@@ -75,7 +75,7 @@ async def _measure(url: str, pid: int) -> None:
 async def _tell_in_vain(url: str) -> None:
     await migrate(url)
     async with crawl_on(url) as crawl:
-        crawl.runtime = replace(crawl.runtime, limits=Limits(streams=STREAMS))
+        crawl.runtime = replace(crawl.runtime, limits=RateLimits(streams=STREAMS))
         user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
         for number in range(FEEDS):
             await crawl.follow(f"https://example.org/{number}", user_id=user_id)
@@ -88,8 +88,8 @@ async def _tell_in_vain(url: str) -> None:
         while crawl.runtime.meters.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
-        mine = await heard.cost(crawl.runtime, Hint("counts", user_id=user_id))
-        vain = await heard.cost(crawl.runtime, Hint("new_entry", feed_id=10_000_000))
+        mine = await heard.cost(crawl.runtime, ChangeEvent("counts", user_id=user_id))
+        vain = await heard.cost(crawl.runtime, ChangeEvent("new_entry", feed_id=10_000_000))
         assert heard.hints == HINTS * STREAMS
         record("a hint in vain, at one stream", vain, "µs", compared_to="one that is told", other=mine)
         for task in listening:
@@ -101,11 +101,11 @@ class Heard:
     def __init__(self) -> None:
         self.hints = 0
 
-    async def listen(self, stream: AsyncGenerator[Hint | None]) -> None:
+    async def listen(self, stream: AsyncGenerator[ChangeEvent | None]) -> None:
         async for hint in stream:
             self.hints += hint is not None
 
-    async def cost(self, runtime: Runtime, hint: Hint) -> float:
+    async def cost(self, runtime: Runtime, hint: ChangeEvent) -> float:
         """µs of CPU at each stream."""
         started = time.process_time()
         for _ in range(HINTS):

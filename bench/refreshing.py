@@ -22,7 +22,7 @@ DESCRIPTION = "The unread page while 1,000 feeds are fetched by the same process
 
 PROMISE_MS = 150
 PAUSE_SECONDS = 0.05
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 UNREAD = {"view": "unread", "limit": "50"}
 
 
@@ -58,7 +58,7 @@ async def _follow_all(reader: httpx.AsyncClient, feeds: list[str]) -> None:
 async def _waits(reader: httpx.AsyncClient) -> list[float]:
     """Milliseconds of each answer until every feed has been fetched."""
     waits: list[float] = []
-    ends = time.monotonic() + MOST_SECONDS
+    ends = time.monotonic() + MAX_SECONDS
     while time.monotonic() < ends:
         started = time.perf_counter()
         (await reader.get("/api/v1/entries", params=UNREAD)).raise_for_status()
@@ -66,7 +66,7 @@ async def _waits(reader: httpx.AsyncClient) -> list[float]:
         if len(waits) % 40 == 0 and await _all_fetched(reader):
             return waits
         await asyncio.sleep(PAUSE_SECONDS)
-    raise TimeoutError(f"{FEEDS} feeds were not fetched within {MOST_SECONDS} s")
+    raise TimeoutError(f"{FEEDS} feeds were not fetched within {MAX_SECONDS} s")
 
 
 async def _all_fetched(reader: httpx.AsyncClient) -> bool:

@@ -27,7 +27,7 @@ from sqlalchemy import text
 from bench.search_library import some_words
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.retention import Keeping, Limits
+from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.search import search_words
 from reedbed.services.retention import clean_up
 from reedbed.store import search
@@ -132,7 +132,7 @@ async def _write_texts(db: Database) -> None:
             for number, one in said.items()
         ]
         async with db.write() as tx:
-            await tx.run_each(_TEXT, [{"id": id_, "content": f"<p>{one}</p>"} for id_, one in said.items()])
+            await tx.run_many(_TEXT, [{"id": id_, "content": f"<p>{one}</p>"} for id_, one in said.items()])
             await search.index(tx, words)
     async with db.write() as tx:
         while await search.merge_some(tx):
@@ -169,8 +169,8 @@ async def _check(crawl: Crawl) -> None:
 
 async def _clean(crawl: Crawl, holds: "Holds") -> None:
     now = crawl.runtime.now()
-    limits = Limits(entries=None, age=now - REMOVED * 1_000 - 500, unread_age=None)
-    keeping = Keeping(limits, size=None, unfollowed=None)
+    limits = RetentionLimits(entries=None, age=now - REMOVED * 1_000 - 500, unread_age=None)
+    keeping = RetentionPolicy(limits, size=None, unfollowed=None)
     await clean_up(replace(crawl.runtime, db=holds, keeping=keeping, clock=lambda: now))
 
 
@@ -202,14 +202,14 @@ class Holds:
             yield tx
         note()
 
-    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         notes: list[Callable[[], None]] = []
 
         async def noted(tx: Tx) -> T:
             notes.append(self._begin(tx))
             return await work(tx)
 
-        done = await self.db.write_at_once(noted)
+        done = await self.db.write_now(noted)
         notes[0]()
         return done
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from math import ceil, exp
 
 from bench.table import record
-from reedbed.domain.refresh.outcomes import CacheHints
-from reedbed.domain.refresh.schedule import Habits, next_check_after_failure, next_check_after_success
+from reedbed.domain.refresh.outcomes import CacheHeaders
+from reedbed.domain.refresh.schedule import PublishPattern, next_check_after_failure, next_check_after_success
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 
 DESCRIPTION = "10 M feeds and 1 M people on paper: machines, database, and what breaks first"
@@ -129,12 +129,12 @@ def simulate(world: World) -> Day:
     last = [NOW] * SAMPLE
     while due and due[0][0] < NOW + 2 * DAY:
         at, place = heapq.heappop(due)
-        habits, posts, dead = feeds[place]
+        publish_pattern, posts, dead = feeds[place]
         if at >= NOW + DAY:
             quarters[(at - NOW) // QUARTER] += 1
             changed += 0 if dead else 1 - exp(-posts * (at - last[place]) / DAY)
         last[place] = at
-        heapq.heappush(due, (_next(at, habits, chance, dead=dead), place))
+        heapq.heappush(due, (_next(at, publish_pattern, chance, dead=dead), place))
     scale = FEEDS / SAMPLE / (DAY / SECOND)
     entries = sum(posts for _, posts, dead in feeds if not dead) * scale
     peak = max(quarters.values()) * FEEDS / SAMPLE / (QUARTER / SECOND)
@@ -232,15 +232,19 @@ def _room(costs: Costs, people: People, world: World) -> float:
     return entries + FEEDS * costs.feed_bytes + PEOPLE * each
 
 
-def _feed(chance: random.Random, world: World) -> tuple[Habits, float, bool]:
+def _feed(chance: random.Random, world: World) -> tuple[PublishPattern, float, bool]:
     posts = world.posts_a_day * exp(chance.gauss(0, world.spread))
     gap = int(DAY / posts)
     times = [NOW - place * gap for place in range(10)]
-    return Habits(times=times, pushed=chance.random() < world.pushed), posts, chance.random() < world.dead
+    return (
+        PublishPattern(times=times, pushed=chance.random() < world.pushed),
+        posts,
+        chance.random() < world.dead,
+    )
 
 
-def _next(at: Instant, habits: Habits, chance: random.Random, *, dead: bool) -> Instant:
-    hints = CacheHints()
+def _next(at: Instant, publish_pattern: PublishPattern, chance: random.Random, *, dead: bool) -> Instant:
+    hints = CacheHeaders()
     if dead:
-        return next_check_after_failure(at, habits, hints, failures=9, jitter=chance.random()).at
-    return next_check_after_success(at, habits, hints, jitter=chance.random()).at
+        return next_check_after_failure(at, publish_pattern, hints, failures=9, jitter=chance.random()).at
+    return next_check_after_success(at, publish_pattern, hints, jitter=chance.random()).at

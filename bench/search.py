@@ -35,7 +35,7 @@ from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Statement
 from reedbed.store.entries import read as entries
 from reedbed.store.migrations import migrate
-from reedbed.store.search import Narrow
+from reedbed.store.search import SearchFilter
 from tests import servers
 from tests.crawling import crawl_on
 
@@ -45,7 +45,7 @@ CALLS = 5
 PROMISED = {"sqlite": 20.0, "postgresql": 100.0}
 INDEXING = {"sqlite": ("promised", 0.2), "postgresql": ("GIN without fastupdate", 2.9)}
 
-Asked = Callable[[], Awaitable[str]]
+StreamRequest = Callable[[], Awaitable[str]]
 """Does it, and says what it found."""
 
 
@@ -148,12 +148,12 @@ class Asking:
     runtime: Runtime
     readers: Readers
 
-    def page(self, user_id: int, words: str) -> Asked:
+    def page(self, user_id: int, words: str) -> StreamRequest:
         async def asked() -> str:
             query = parse_search(words, NOW)
             async with self.runtime.db.read() as tx:
                 narrowed = await search.narrow(tx, user_id, query, ViewQuery())
-                assert isinstance(narrowed, Narrow)
+                assert isinstance(narrowed, SearchFilter)
                 found = await search.find(tx, user_id, query, narrowed, read=clean_text)
                 if found.ids:
                     await entries.rows_by_ids(tx, user_id, list(found.ids))
@@ -161,14 +161,14 @@ class Asking:
 
         return asked
 
-    def count(self, user_id: int, words: str) -> Asked:
+    def count(self, user_id: int, words: str) -> StreamRequest:
         async def asked() -> str:
             counted = await unread_matches(self.runtime, user_id, [SavedSearch(1, "It", words, 1, 1)])
             return f"{counted[1].count}{'+' if counted[1].more else ''}"
 
         return asked
 
-    def answer(self, order: SearchOrder) -> Asked:
+    def answer(self, order: SearchOrder) -> StreamRequest:
         async def asked() -> str:
             found = await search_entries(self.runtime, self.readers.reader, COMMON, order=order)
             return f"{len(found.rows)}{'+' if found.next else ''}"
@@ -176,7 +176,7 @@ class Asking:
         return asked
 
 
-def _every_kind(asking: Asking) -> Iterator[tuple[str, Asked]]:
+def _every_kind(asking: Asking) -> Iterator[tuple[str, StreamRequest]]:
     who = asking.readers
     readers = (("", who.reader, READER), ("hoarder, ", who.hoarder, HOARDER))
     for said, user_id, questions in (*readers, ("newcomer, ", who.newcomer, NEWCOMER)):
@@ -191,14 +191,14 @@ def _every_kind(asking: Asking) -> Iterator[tuple[str, Asked]]:
 # ---- measuring -------------------------------------------------------------------------------------
 
 
-async def _used(cpu: Cpu, asked: Asked) -> tuple[float, str]:
+async def _used(cpu: Cpu, asked: StreamRequest) -> tuple[float, str]:
     """Milliseconds of CPU for one call, the best of three rounds, and what was found."""
     found = await asked()
     rounds = [await _round(cpu, asked) for _ in range(3)]
     return min(rounds) / CALLS * 1000, found
 
 
-async def _round(cpu: Cpu, asked: Asked) -> float:
+async def _round(cpu: Cpu, asked: StreamRequest) -> float:
     started = cpu.seconds()
     for _ in range(CALLS):
         await asked()

@@ -22,7 +22,7 @@ from reedbed.domain.search import search_words
 from reedbed.store import search
 from reedbed.store.engine.database import Database, Tx
 from reedbed.store.engine.statements import Statement
-from reedbed.store.entries.write import EntryRow, EntryText, insert_new
+from reedbed.store.entries.write import NewEntryRow, NewEntryText, insert_new
 from reedbed.store.tables import entries, entry_bodies
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "300000"))
@@ -102,7 +102,7 @@ async def fill(db: Database, url: str, readers: Readers) -> float:
     return used / (ENTRIES - _IN_BULK)
 
 
-async def _as_crawled(db: Database, rows: list[EntryRow], cpu: "Cpu") -> float:
+async def _as_crawled(db: Database, rows: list[NewEntryRow], cpu: "Cpu") -> float:
     async with db.write() as tx:
         stored = await insert_new(tx, rows)
         started = cpu.seconds()
@@ -165,9 +165,9 @@ _ENTRY = Statement(
 _BODY = Statement(insert(entry_bodies), columns=["entry_id", "content"])
 
 
-async def _write(tx: Tx, first: int, rows: Sequence[EntryRow]) -> None:
+async def _write(tx: Tx, first: int, rows: Sequence[NewEntryRow]) -> None:
     numbered = list(enumerate(rows, first))
-    await tx.run_each(
+    await tx.run_many(
         _ENTRY,
         [
             {
@@ -183,20 +183,20 @@ async def _write(tx: Tx, first: int, rows: Sequence[EntryRow]) -> None:
             for id, row in numbered
         ],
     )
-    await tx.run_each(_BODY, [{"entry_id": id, "content": row.text.content} for id, row in numbered])
+    await tx.run_many(_BODY, [{"entry_id": id, "content": row.text.content} for id, row in numbered])
     await search.index(tx, [(id, row.text.search) for id, row in numbered])
 
 
-def _entries(chance: random.Random, numbers: range) -> list[EntryRow]:
+def _entries(chance: random.Random, numbers: range) -> list[NewEntryRow]:
     return [_entry(chance, number) for number in numbers]
 
 
-def _entry(chance: random.Random, number: int) -> EntryRow:
+def _entry(chance: random.Random, number: int) -> NewEntryRow:
     at = NOW - int(chance.random() * _THREE_YEARS)
     title, body = " ".join(some_words(chance, 8)), " ".join(some_words(chance, WORDS))
     if number % _ONE_IN == 0:
         body = f"{body.replace('e', 'é')} {''.join(_some(chance, 40, _SIGN_PLACES))}"
-    return EntryRow(
+    return NewEntryRow(
         feed_id=number * 7 % FEEDS + 1,
         guid=str(number),
         url=None,
@@ -205,7 +205,7 @@ def _entry(chance: random.Random, number: int) -> EntryRow:
         published_at=at,
         fetched_at=at,
         sort_at=at,
-        text=EntryText(
+        text=NewEntryText(
             title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "Jane Doe")
         ),
     )

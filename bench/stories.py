@@ -25,9 +25,9 @@ DESCRIPTION = "stories: B-cubed on labelled headlines, and the cost of a new ent
 
 BEGIN = 1_700_000_000_000
 ORDERS = (1, 2, 3)
-LEAST_PRECISION = 0.85
-LEAST_F1 = 0.70
-MOST_CPU = 30.0
+MIN_PRECISION = 0.85
+MIN_F1 = 0.70
+MAX_CPU = 30.0
 MEASURED = 500
 ROUNDS = 6
 
@@ -55,9 +55,9 @@ def _measure_quality(file: Path) -> None:
     for half, headlines in halves.items():
         scores = [_score(headlines, order) for order in ORDERS]
         precision, recall, f1 = (sum(values) / len(values) for values in zip(*scores, strict=True))
-        record(f"{half} half: precision", precision, "B³", compared_to="at least", other=LEAST_PRECISION)
+        record(f"{half} half: precision", precision, "B³", compared_to="at least", other=MIN_PRECISION)
         record(f"{half} half: recall", recall, "B³", compared_to="(no promise)", other=1.0)
-        record(f"{half} half: F1", f1, "B³", compared_to="at least", other=LEAST_F1)
+        record(f"{half} half: F1", f1, "B³", compared_to="at least", other=MIN_F1)
 
 
 def _read(file: Path) -> Iterable[Labelled]:
@@ -107,7 +107,7 @@ def _measure_cost() -> None:
     started = time.process_time()
     _group(_invented(10_000))
     took = time.process_time() - started
-    record("10,000 entries grouped", took, "s", compared_to="at most", other=MOST_CPU, cpu_seconds=took)
+    record("10,000 entries grouped", took, "s", compared_to="at most", other=MAX_CPU, cpu_seconds=took)
     first = None
     for size in (1_000, 10_000, 100_000):
         cost = _cost_after(size)

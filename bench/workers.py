@@ -22,7 +22,7 @@ DESCRIPTION = "throughput of a crawl with 1, 2 and 4 workers on PostgreSQL and R
 
 FEEDS = int(os.environ.get("BENCH_FEEDS", "1000"))
 ENTRIES = 10
-LONGEST_SECONDS = 600
+MAX_SECONDS = 600
 UNCHECKED = "SELECT count(*) FROM feed_fetch_state WHERE last_checked_at IS NULL OR last_checked_at < :since"
 
 
@@ -42,7 +42,7 @@ async def _bench(url: str, redis: str, site: str, workers: int, alone: dict[str,
             reader = await crawl.person()
             for number in range(FEEDS):
                 await crawl.follow(f"{site}/f/{number}", user_id=reader)
-            later = crawl.runtime.now() + LONGEST_SECONDS * 1_000
+            later = crawl.runtime.now() + MAX_SECONDS * 1_000
             await crawl.change("UPDATE feed_fetch_state SET next_check_at = :later", later=later)
             settings = {"database_url": url, "redis_url": redis, "fetch_concurrency": "20"}
             running = [
@@ -71,7 +71,7 @@ async def _crawled(crawl: Crawl, running: list[Reedbed]) -> tuple[float, float]:
 
 
 async def _until(crawl: Crawl, question: str, **given: int) -> None:
-    async with asyncio.timeout(LONGEST_SECONDS):
+    async with asyncio.timeout(MAX_SECONDS):
         while not (await crawl.column(question, **given))[0]:  # noqa: ASYNC110  the workers tell nobody
             await asyncio.sleep(0.1)
 

@@ -17,7 +17,7 @@ CHECKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MatchOutcome:
     name: str
     passed: bool
     seconds: float
@@ -32,7 +32,7 @@ def main() -> int:
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
-def _run(name: str) -> Verdict:
+def _run(name: str) -> MatchOutcome:
     program, *arguments = CHECKS[name]
     started = time.monotonic()
     done = subprocess.run(
@@ -42,10 +42,10 @@ def _run(name: str) -> Verdict:
         text=True,
         check=False,
     )
-    return Verdict(name, done.returncode == 0, time.monotonic() - started, done.stdout)
+    return MatchOutcome(name, done.returncode == 0, time.monotonic() - started, done.stdout)
 
 
-def _show(verdict: Verdict) -> None:
+def _show(verdict: MatchOutcome) -> None:
     word = "ok" if verdict.passed else "FAILED"
     print(f"{verdict.name:<8} {word:<7} {verdict.seconds:5.1f} s")
     if not verdict.passed:

@@ -77,7 +77,7 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 def postgres_url(postgres_server: servers.PostgresServer, postgres_template: str) -> Iterator[str]:
     url = postgres_server.lend(postgres_template)
     yield url
-    postgres_server.take_back(url)
+    postgres_server.undo_last(url)
 
 
 @pytest.fixture(scope="session")

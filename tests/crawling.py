@@ -8,17 +8,17 @@ from typing import Any
 
 from sqlalchemy import text
 
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.times import SECOND, Instant, Millis
 from reedbed.events.bus import MemoryBus
-from reedbed.events.limits import MemoryLimiter, MemoryPacer
+from reedbed.events.limits import MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.roles.build import system_clock
 from reedbed.services.refresh.check import RefreshReport, refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.runtime import FetchPolicy, Runtime, Steadiness
+from reedbed.services.runtime import ClockGuard, FetchPolicy, Runtime
 from reedbed.store import refresh, users
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Row, Tx
@@ -34,9 +34,9 @@ class HearingBus(MemoryBus):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sent: list[Hint] = []
+        self.sent: list[ChangeEvent] = []
 
-    async def publish(self, hint: Hint) -> None:
+    async def publish(self, hint: ChangeEvent) -> None:
         self.sent.append(hint)
         await super().publish(hint)
 
@@ -116,7 +116,7 @@ class Crawl:
     async def titles(self, feed_id: int) -> list[str]:
         return await self.column("SELECT title FROM entries WHERE feed_id = :id ORDER BY id", id=feed_id)
 
-    def heard(self, topic: str) -> list[Hint]:
+    def heard(self, topic: str) -> list[ChangeEvent]:
         return [hint for hint in self.bus.sent if hint.topic == topic]
 
 
@@ -133,13 +133,13 @@ async def crawl_on(database_url: str, **policy: Any) -> AsyncIterator[Crawl]:
         db=db,
         bus=bus,
         fetcher=fetcher,
-        pacer=MemoryPacer(),
+        pacer=MemoryHostThrottle(),
         limiter=MemoryLimiter(),
         clock=clock,
         secret=b"s" * 32,
         name="this worker",
         fetching=replace(FetchPolicy(host_delay=0), **policy),
-        steadiness=Steadiness(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
+        steadiness=ClockGuard(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
     )
     try:
         yield Crawl(runtime, clock, bus)

@@ -7,7 +7,7 @@ from typing import Any
 
 from reedbed.domain.ai import BreakerPolicy
 from reedbed.services import jobs
-from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_task
+from reedbed.services.ai_worker import NothingDue, Skipped, Task, next_task, write_task
 from reedbed.services.feeds import FeedSettings, add_feed, enable_feed, sync_feed
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import AiPolicy, Runtime
@@ -57,9 +57,9 @@ class Newsroom:
                 case Task() as task:
                     written += 1
                     await write_task(runtime, task)
-                case Nap():
+                case NothingDue():
                     break
-                case Gone():
+                case Skipped():
                     continue
         return written
 

@@ -115,7 +115,7 @@ class PostgresServer:
         self._shape = self._shape or run_apart(_shape(template))
         return self._idle.pop() if self._idle else self.create(template)
 
-    def take_back(self, url: str) -> None:
+    def undo_last(self, url: str) -> None:
         """Emptied, it serves the next test: that takes a twentieth of what a new copy does."""
         self._lent[url] = self._lent.get(url, 0) + 1
         # Nothing vacuums here: what was deleted would pile up. And a test may have broken it on purpose.

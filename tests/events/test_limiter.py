@@ -7,8 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from reedbed.domain.users import Allowance
-from reedbed.events.limits import Limiter, MemoryLimiter, MemoryPacer, Pacer
-from reedbed.events.redis import Reach, RedisLimiter, RedisPacer, connect
+from reedbed.events.limits import HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
+from reedbed.events.redis import RedisAvailability, RedisHostThrottle, RedisLimiter, connect
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -17,7 +17,7 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[Limiter]:
         yield MemoryLimiter()
         return
     client = await connect(request.getfixturevalue("redis_url"))
-    yield RedisLimiter(client, Reach())
+    yield RedisLimiter(client, RedisAvailability())
     await client.aclose()
 
 
@@ -88,7 +88,7 @@ async def test_who_was_refused_among_many_at_once_stays_refused(limiter: Limiter
 
 async def test_processes_share_a_bucket_though_each_was_lent_a_part(redis_url: str) -> None:
     client = await connect(redis_url)
-    here, there = RedisLimiter(client, Reach()), RedisLimiter(client, Reach())
+    here, there = RedisLimiter(client, RedisAvailability()), RedisLimiter(client, RedisAvailability())
     allowance = Allowance(100, 0.01)
 
     waits = [await each.wait_for("requests:1", allowance) for _ in range(60) for each in (here, there)]
@@ -99,7 +99,7 @@ async def test_processes_share_a_bucket_though_each_was_lent_a_part(redis_url: s
 
 async def test_one_with_plenty_left_is_rarely_asked_about(redis_url: str) -> None:
     client = await connect(redis_url)
-    limiter = RedisLimiter(client, Reach())
+    limiter = RedisLimiter(client, RedisAvailability())
     before = await client.info("commandstats")
 
     for _ in range(40):
@@ -113,7 +113,7 @@ async def test_one_with_plenty_left_is_rarely_asked_about(redis_url: str) -> Non
 
 async def test_without_redis_each_process_counts_for_itself(free_port: int) -> None:
     client = Redis.from_url(f"redis://127.0.0.1:{free_port}")
-    limiter = RedisLimiter(client, Reach())
+    limiter = RedisLimiter(client, RedisAvailability())
     allowance = Allowance(1, 0.01)
 
     assert await limiter.wait_for("login:a", allowance) == 0
@@ -133,16 +133,16 @@ async def test_a_clock_set_back_locks_nobody_out() -> None:
 
 
 @pytest.fixture(params=["memory", "redis"])
-async def pacer(request: pytest.FixtureRequest) -> AsyncIterator[Pacer]:
+async def pacer(request: pytest.FixtureRequest) -> AsyncIterator[HostThrottle]:
     if request.param == "memory":
-        yield MemoryPacer()
+        yield MemoryHostThrottle()
         return
     client = await connect(request.getfixturevalue("redis_url"))
-    yield RedisPacer(client, Reach())
+    yield RedisHostThrottle(client, RedisAvailability())
     await client.aclose()
 
 
-async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(pacer: Pacer) -> None:
+async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(pacer: HostThrottle) -> None:
     tokens = await asyncio.gather(*(pacer.enter("a.example", 2, 60_000) for _ in range(5)))
     held = [token for token in tokens if token is not None]
     assert len(held) == 2
@@ -152,7 +152,7 @@ async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(p
     assert [await pacer.enter("a.example", 2, 60_000) is not None for _ in range(2)] == [True, False]
 
 
-async def test_a_place_whose_holder_died_is_free_after_its_lease(pacer: Pacer) -> None:
+async def test_a_place_whose_holder_died_is_free_after_its_lease(pacer: HostThrottle) -> None:
     assert await pacer.enter("a.example", 1, 3_000) is not None
     assert await pacer.enter("a.example", 1, 60_000) is None
     async with asyncio.timeout(30):
@@ -161,7 +161,7 @@ async def test_a_place_whose_holder_died_is_free_after_its_lease(pacer: Pacer) -
 
 
 async def test_without_redis_each_process_keeps_to_the_number_by_itself(free_port: int) -> None:
-    pacer = RedisPacer(Redis.from_url(f"redis://127.0.0.1:{free_port}/0"), Reach())
+    pacer = RedisHostThrottle(Redis.from_url(f"redis://127.0.0.1:{free_port}/0"), RedisAvailability())
     tokens = [await pacer.enter("a.example", 2, 60_000) for _ in range(3)]
     assert [token is not None for token in tokens] == [True, True, False]
     await pacer.leave("a.example", str(tokens[0]))

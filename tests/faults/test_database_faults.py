@@ -10,7 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.engine.postgresql import LONGEST_WAIT_SECONDS, PostgresqlDatabase, Pulse, open_postgresql
+from reedbed.store.engine.postgresql import (
+    MAX_WAIT_SECONDS,
+    ConnectionProbe,
+    PostgresqlDatabase,
+    open_postgresql,
+)
 from reedbed.store.engine.statements import Statement
 from tests.effort import EFFORT
 from tests.processes import wait_for
@@ -19,7 +24,7 @@ from tests.servers import run_apart
 from .conftest import Fleet
 from .load import people
 
-SOON = LONGEST_WAIT_SECONDS / 2
+SOON = MAX_WAIT_SECONDS / 2
 """A frozen server is noticed in three seconds, and this machine may be busy; unnoticed, it takes thirty."""
 AFTER_TROUBLE = 120
 """Seconds; a feed whose check met the fault comes back after a minute."""
@@ -79,7 +84,7 @@ async def test_who_waits_for_a_connection_hears_of_the_silence_too(fleet: Fleet)
     try:
         started = time.monotonic()
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        assert time.monotonic() - started < LONGEST_WAIT_SECONDS - 5
+        assert time.monotonic() - started < MAX_WAIT_SECONDS - 5
     finally:
         fleet.postgres.thaw()
         await db.close()
@@ -93,13 +98,13 @@ async def test_a_silence_is_noticed_also_where_it_falls_into_the_first_beat(flee
         return connection
 
     fleet.wait_until_well()
-    pulse = Pulse(connect_and_freeze)
+    pulse = ConnectionProbe(connect_and_freeze)
     try:
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             async with pulse.patience():
                 await asyncio.Event().wait()
-        assert time.monotonic() - started < LONGEST_WAIT_SECONDS - 5
+        assert time.monotonic() - started < MAX_WAIT_SECONDS - 5
     finally:
         fleet.postgres.thaw()
         await pulse.stop()

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from reedbed.api.reader_apps.common import Stamps
-from reedbed.domain.users import Allowance, Limits
+from reedbed.api.reader_apps.common import EtagCache
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import CallerCache, Runtime
@@ -31,7 +31,7 @@ from tests.services.writing import Desk, new_desk
 
 PLENTY = Allowance(1_000_000, 1_000)
 # Tests of one feature should not meet the limits of another; the limits have tests of their own.
-FEW_LIMITS = Limits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
+FEW_LIMITS = RateLimits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def app(runtime: Runtime) -> Application:
         _halves.update(state=app.state, pages=app.pages, programs=app.programs)
     vars(app).update(_halves)
     app.state.runtime = runtime
-    app.state.reader_stamps = Stamps()
+    app.state.reader_etags = EtagCache()
     return app
 
 

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import Application
@@ -123,5 +123,5 @@ async def test_so_many_and_then_a_pause(
 ) -> None:
     reader = await signed_in("a@example.org")
     url = await known_address(crawl, site, reader.user_id)
-    app.state.runtime = replace(crawl.runtime, limits=Limits(refresh=Allowance(2, 0.001)))
+    app.state.runtime = replace(crawl.runtime, limits=RateLimits(refresh=Allowance(2, 0.001)))
     assert [await ask(reader, url) for _ in range(3)] == [200, 200, 429]

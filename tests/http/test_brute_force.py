@@ -9,9 +9,9 @@ from ipaddress import ip_network
 import pytest
 
 from reedbed.domain.errors import TooMany
-from reedbed.domain.users import Limits
+from reedbed.domain.users import RateLimits
 from reedbed.roles.app import create_app
-from reedbed.services.runtime import DoorPolicy, Runtime
+from reedbed.services.runtime import HttpPolicy, Runtime
 from reedbed.services.security import known_device, remember_device, spend_login
 from reedbed.services.users import create_owner
 from tests.clients import Client, new_client
@@ -19,14 +19,14 @@ from tests.crawling import Crawl, crawl_on
 
 OWNER = "owner@example.org"
 PASSWORD = "correct horse battery"
-BURST = Limits().login.burst
+BURST = RateLimits().login.burst
 
 
 @pytest.fixture
 async def crawl(sqlite_url: str) -> AsyncIterator[Crawl]:
     """On one engine: the counts are in memory or in Redis, never in the database."""
     async with crawl_on(sqlite_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, doors=DoorPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),)))
+        crawl.runtime = replace(crawl.runtime, doors=HttpPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),)))
         await create_owner(crawl.runtime, OWNER, PASSWORD)
         yield crawl
 

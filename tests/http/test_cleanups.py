@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reedbed.domain.retention import Keeping, Limits
+from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY
 from reedbed.services.retention import clean_up
 from tests.clients import SignIn
@@ -16,8 +16,8 @@ async def lose_two(crawl: Crawl, site: FeedSite, user_id: int) -> None:
     await crawl.follow(site.feed_url(), user_id=user_id)
     await crawl.check()
     crawl.clock.ahead += 3 * DAY
-    limits = Limits(entries=None, age=None, unread_age=2 * DAY)
-    await clean_up(replace(crawl.runtime, keeping=Keeping(limits)))
+    limits = RetentionLimits(entries=None, age=None, unread_age=2 * DAY)
+    await clean_up(replace(crawl.runtime, keeping=RetentionPolicy(limits)))
 
 
 async def test_who_lost_unread_entries_is_told_until_they_have_seen_it(

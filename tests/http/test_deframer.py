@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from lxml import etree
 
 from reedbed.domain.feeds import ParsedFeed
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.ingest.parse import parse_feed
 from reedbed.roles.app import create_app
 from reedbed.services.feeds import FeedSettings, add_feed, change_feed, disable_feed
@@ -183,7 +183,7 @@ async def test_a_site_shows_its_feeds_in_turn_and_each_address_once(
 
 
 async def test_an_address_may_only_knock_so_often(crawl: Crawl, site: FeedSite) -> None:
-    limits = Limits(deframer=Allowance(3, 0.001))
+    limits = RateLimits(deframer=Allowance(3, 0.001))
     crawl.runtime = replace(crawl.runtime, limits=limits)
     async with new_client(create_app(crawl.runtime)) as stranger:
         answers = [await stranger.get("/rss", params={"url": site.feed_url()}) for _ in range(4)]

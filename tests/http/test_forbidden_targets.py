@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import create_app
@@ -19,7 +19,7 @@ from tests.misbehaving import MisbehavingServer
 from tests.unit.ingest.test_guard import CLOSED_ADDRESSES, CLOSED_SPELLINGS, NO_WEB_ADDRESS
 
 PLENTY = Allowance(1_000_000, 1_000)
-FEW_LIMITS = Limits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
+FEW_LIMITS = RateLimits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
 OUTSIDE = "127.0.0.2"
 """The only address this instance may talk to; it stands for the public web."""
 

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from reedbed.domain.errors import Unavailable
 from reedbed.http.auth import client_ip, form_token, rightmost_untrusted
 from reedbed.roles.app import Application, create_app
-from reedbed.services.runtime import DoorPolicy, Runtime
+from reedbed.services.runtime import HttpPolicy, Runtime
 from tests.clients import BASE_URL, Client, SignIn, new_client
 
 GUARDS = ("content-security-policy", "x-content-type-options", "x-frame-options", "referrer-policy")
@@ -148,7 +148,7 @@ async def test_a_listed_origin_speaks_with_a_token_and_never_with_a_cookie(
     runtime: Runtime, by_cookie: SignIn
 ) -> None:
     token = (await by_cookie()).token
-    app = create_app(replace(runtime, doors=DoorPolicy(cors_origins=("https://app.example",))))
+    app = create_app(replace(runtime, doors=HttpPolicy(cors_origins=("https://app.example",))))
     origin = {"Origin": "https://app.example"}
     async with new_client(app) as client:
         bearer = await client.get(FOLDERS, headers={**origin, "Authorization": f"Bearer {token}"})
@@ -190,7 +190,7 @@ def test_the_client_is_the_rightmost_hop_nobody_vouches_for(forwarded: str, seen
 async def test_forwarded_headers_count_only_from_trusted_proxies(
     runtime: Runtime, trusted: tuple[str, ...], seen: str
 ) -> None:
-    doors = DoorPolicy(trusted_proxies=tuple(ip_network(network) for network in trusted))
+    doors = HttpPolicy(trusted_proxies=tuple(ip_network(network) for network in trusted))
     app = create_app(replace(runtime, doors=doors))
 
     @app.programs.get("/api/v1/whoami")

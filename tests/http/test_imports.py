@@ -9,7 +9,7 @@ import pytest
 from reedbed.domain.errors import Unavailable
 from reedbed.services import jobs
 from reedbed.services.job_registry import HANDLERS
-from reedbed.services.maintenance import sweep_jobs
+from reedbed.services.maintenance import delete_old_jobs
 from reedbed.services.transfer import jobs as library_jobs
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
@@ -55,7 +55,7 @@ async def test_a_file_is_brought_in_through_the_api(
     report = done["report"]
     assert (report["source"], report["imported"], report["starred"], report["read"]) == ("FreshRSS", 1, 1, 2)
     assert [hint.data["kind"] for hint in crawl.heard("progress")][-1] == "import"
-    await sweep_jobs(crawl.runtime)
+    await delete_old_jobs(crawl.runtime)
     assert await crawl.column("SELECT count(*) FROM job_pieces") == [0]
 
 
@@ -80,13 +80,13 @@ async def test_an_import_that_was_broken_off_goes_on_where_it_was(
     monkeypatch.setattr(library_jobs, "TELL_SECONDS", -1.0)
     job = await jobs.claim(crawl.runtime, [library_jobs.JOB_KIND])
     assert job is not None
-    bring_piece, brought = library_jobs.bring_piece, []
+    import_batch, brought = library_jobs.import_batch, []
 
     async def break_off(*given: Any) -> Any:
         if len(brought) == 2:
             raise Unavailable("The machine is switched off.")
         brought.append(given)
-        return await bring_piece(*given)
+        return await import_batch(*given)
 
     monkeypatch.setattr(library_jobs, "bring_piece", break_off)
     with pytest.raises(Unavailable):
@@ -94,7 +94,7 @@ async def test_an_import_that_was_broken_off_goes_on_where_it_was(
     half = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
     assert (half["done"], half["total"], half["report"]["starred"]) == (100, 120, 100)
 
-    monkeypatch.setattr(library_jobs, "bring_piece", bring_piece)
+    monkeypatch.setattr(library_jobs, "bring_piece", import_batch)
     crawl.clock.ahead += 2 * jobs.LEASE
     await work(crawl)
     done = (await reader.get(f"/api/v1/import/{begun['id']}")).json()

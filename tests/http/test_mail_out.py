@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
-from reedbed.domain.email import Letter, Sent
+from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source
+from reedbed.domain.email import Email, Sent
 from reedbed.domain.times import HOUR
 from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.app import create_app
@@ -53,9 +53,11 @@ async def digest_for(crawl: Crawl, runtime: Runtime) -> tuple[Any, Digest]:
     async with runtime.db.write() as tx:
         user = await users.get(tx, user_id)
         assert user is not None
-    await set_schedule(runtime, user, minute=420, zone="UTC", scope=Scope(), mail=True)
+    await set_schedule(runtime, user, minute=420, zone="UTC", scope=DigestScope(), mail=True)
     async with runtime.db.write() as tx:
-        digest_id = await digests.add(tx, user_id, Scope(), model="extract", language="en", since=1, now=2)
+        digest_id = await digests.add(
+            tx, user_id, DigestScope(), model="extract", language="en", since=1, now=2
+        )
         await digests.finish(tx, digest_id, text, model="extract", language="en", entries=1, now=2)
         found = await digests.get(tx, user_id, digest_id)
     assert found is not None
@@ -100,17 +102,17 @@ END = f"https://reader.example/digests/unsubscribe/{'x' * 200}"
     [
         (
             "reedbed@reader.example",
-            Letter("reader@home.example", "Short", "Text\n"),
+            Email("reader@home.example", "Short", "Text\n"),
             {"from": "reedbed@reader.example", "to": "reader@home.example", "subject": "Short"},
         ),
         (
             f"Reedbed <{LONG}>",
-            Letter(LONG, f"Webhook switched off: https://hook.example/{'y' * 200}", "Text\n"),
+            Email(LONG, f"Webhook switched off: https://hook.example/{'y' * 200}", "Text\n"),
             {"from": f'"Reedbed" <{LONG}>', "to": LONG},
         ),
         (
             "Lesestube Grünau <post@bücher.example>",
-            Letter("reader@home.example", "Übersicht", "Grüße\n", "<p>Grüße</p>", END),
+            Email("reader@home.example", "Übersicht", "Grüße\n", "<p>Grüße</p>", END),
             {
                 "from": "=?utf-8?q?Lesestube_Gr=C3=BCnau?= <post@xn--bcher-kva.example>",
                 "list-unsubscribe": f"<{END}>",
@@ -118,15 +120,15 @@ END = f"https://reader.example/digests/unsubscribe/{'x' * 200}"
         ),
         (
             "post@reader.example",
-            Letter("reader@home.example", "S", "T\n", "", "https://bücher.example/ende/ü"),
+            Email("reader@home.example", "S", "T\n", "", "https://bücher.example/ende/ü"),
             {"list-unsubscribe": "<https://xn--bcher-kva.example/ende/%C3%BC>"},
         ),
-        ("post@reader.example", Letter("jürgen@home.example", "S", "T\n"), {"to": "jürgen@home.example"}),
+        ("post@reader.example", Email("jürgen@home.example", "S", "T\n"), {"to": "jürgen@home.example"}),
     ],
     ids=["short", "long", "not ASCII", "a link that is not ASCII", "a mailbox that is not ASCII"],
 )
 async def test_no_address_is_an_encoded_word(
-    postbox: Postbox, sender: str, letter: Letter, headers: dict[str, str]
+    postbox: Postbox, sender: str, letter: Email, headers: dict[str, str]
 ) -> None:
     posted = await Mailer(MailServer("127.0.0.1", postbox.port, sender, "none")).send(letter, 1)
     assert isinstance(posted, Sent)

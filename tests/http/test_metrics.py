@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
-from reedbed.http.middleware import Metering
+from reedbed.http.middleware import MetricsMiddleware
 from reedbed.roles.app import create_app
-from reedbed.services.runtime import DoorPolicy, Meters
+from reedbed.services.runtime import HttpPolicy, Metrics
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 
@@ -76,7 +76,7 @@ async def test_strangers_and_whoever_a_proxy_speaks_for_are_refused(client):
 
 
 async def test_the_token_opens_it_from_anywhere(runtime):
-    app = create_app(replace(runtime, doors=DoorPolicy(metrics_token=TOKEN)))
+    app = create_app(replace(runtime, doors=HttpPolicy(metrics_token=TOKEN)))
     async with new_client(app) as client:
         away = {"X-Forwarded-For": "203.0.113.9"}
         wrong = await client.get("/metrics", headers={**away, "Authorization": f"Bearer {TOKEN[1:]}"})
@@ -97,7 +97,7 @@ async def test_nobody_is_waited_for_once_answered(client, runtime):
 
 
 async def test_nobody_is_waited_for_once_a_stream_has_begun():
-    meters, seen = Meters(), list[int]()
+    meters, seen = Metrics(), list[int]()
 
     async def stream(scope, receive, send):
         seen.append(meters.being_answered)
@@ -108,5 +108,5 @@ async def test_nobody_is_waited_for_once_a_stream_has_begun():
     async def nobody(message=None):
         return {"type": "http.disconnect"}
 
-    await Metering(stream, meters)({"type": "http", "method": "GET"}, nobody, nobody)
+    await MetricsMiddleware(stream, meters)({"type": "http", "method": "GET"}, nobody, nobody)
     assert [*seen, meters.being_answered] == [1, 0, 0]

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
-from reedbed.http.middleware import Packing, pack
+from reedbed.http.middleware import CompressionMiddleware, pack
 from tests.clients import Client, SignIn
 from tests.http.web.forms import tokens
 
@@ -91,5 +91,5 @@ async def _sent(answer: ASGIApp) -> tuple[dict[bytes, bytes], list[bytes]]:
         "path": "/",
         "headers": [(b"accept-encoding", b"gzip")],
     }
-    await Packing(answer)(scope, receive, send)
+    await CompressionMiddleware(answer)(scope, receive, send)
     return dict(messages[0]["headers"]), [message["body"] for message in messages[1:]]

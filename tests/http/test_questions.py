@@ -6,7 +6,7 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import mend_search
+from reedbed.services.search import repair_search
 from tests.clients import Client, SignIn
 from tests.services.writing import Desk
 
@@ -89,6 +89,6 @@ async def test_only_the_newest_questions_are_kept(
 
 
 async def work(runtime: Runtime) -> None:
-    await mend_search(runtime)
+    await repair_search(runtime)
     while (job := await claim(runtime, [JOB_KIND])) is not None:
         await run(runtime, job, HANDLERS[job.kind])

@@ -12,7 +12,7 @@ from reedbed.services.stories import StoryGrouper
 from reedbed.store import summaries
 from reedbed.store.engine.database import counting
 from reedbed.store.framing import analyses
-from reedbed.store.framing.analyses import Made
+from reedbed.store.framing.analyses import GeneratedAnalysis
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
 from tests.clients import Client, SignIn
@@ -71,7 +71,7 @@ async def test_an_outlet_has_the_line_that_lists_show(reader: Client, crawl: Cra
     variant = Variant(EXTRACT)
     line = Summary("A paragraph.", "The bridge is shut.", EXTRACT, "en")
     async with crawl.runtime.db.write() as tx:
-        made = summaries.Made("key", "hash", variant.name, line, Usage())
+        made = summaries.GeneratedSummary("key", "hash", variant.name, line, Usage())
         await summaries.save(tx, made, crawl.runtime.now())
         await summaries.attach(tx, told.entry_ids[0], variant, "key", version=1, of_full=False)
     lines = [one["one_line_summary"] for one in (await reader.get(told.story)).json()["outlets"]]
@@ -166,7 +166,7 @@ async def test_a_story_shows_what_a_model_read(by_cookie: SignIn, crawl: Crawl, 
         "The bridge is shut", "Calmer", "", "", "", "other", scores, overall, model="scripted", language="en"
     )
     async with crawl.runtime.db.write() as tx:
-        await analyses.save(tx, Made("k", "h", "v", analysis, Usage()), crawl.runtime.now())
+        await analyses.save(tx, GeneratedAnalysis("k", "h", "v", analysis, Usage()), crawl.runtime.now())
     await crawl.change(
         "INSERT INTO entry_analyses (entry_id, key, version) VALUES (:id, 'k', 1)", id=told.entry_ids[0]
     )

@@ -8,7 +8,7 @@ from reedbed.ai.model import MockModel
 from reedbed.domain.ai import Breaker, Budget
 from reedbed.roles.app import Application
 from reedbed.services.runtime import AiPolicy
-from reedbed.services.search import mend_search
+from reedbed.services.search import repair_search
 from reedbed.store import ai
 from tests.clients import Client, SignIn
 from tests.services.writing import STORY, Desk
@@ -71,7 +71,7 @@ async def test_the_line_stands_in_what_a_search_finds(reader: Client, by_cookie:
     entry = await desk.entry()
     await desk.ask(entry)
     await desk.write()
-    await mend_search(desk.runtime)
+    await repair_search(desk.runtime)
     state = await desk.ask(entry)
     assert state.summary is not None
     line = state.summary.one_line

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Match
 
-from reedbed.http.routing import Switchboard
+from reedbed.http.routing import RouteIndex
 from reedbed.roles.app import Application
 from tests.clients import new_client
 
 
 def test_every_door_is_found_where_the_router_finds_it(app: Application) -> None:
     router = app.programs.router
-    board = Switchboard(router)
+    board = RouteIndex(router)
     for context in iter_route_contexts(router.routes):
         path = re.sub(r"\{[^}]+\}", "1", context.path or "")
         for method in context.methods or ():
@@ -23,7 +23,7 @@ def test_every_door_is_found_where_the_router_finds_it(app: Application) -> None
 
 
 def test_few_doors_are_tried_for_one_noun(app: Application) -> None:
-    board = Switchboard(app.programs.router)
+    board = RouteIndex(app.programs.router)
     assert len(board.tried("/api/v1/counts")) < len(app.programs.router.routes) / 2
 
 

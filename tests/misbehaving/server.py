@@ -19,7 +19,7 @@ FEED = (
 
 
 @dataclass
-class Asked:
+class StreamRequest:
     path: str
     headers: dict[str, str]
 
@@ -28,7 +28,7 @@ class Asked:
 class Exchange:
     """One connection after its request has been read."""
 
-    asked: Asked
+    asked: StreamRequest
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     server: "MisbehavingServer"
@@ -74,7 +74,7 @@ def behaviour(function: Behaviour) -> Behaviour:
 class MisbehavingServer:
     host: str = "127.0.0.1"
     ssl_context: SSLContext | None = None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[StreamRequest] = field(default_factory=list)
     connections: int = 0
     port: int = 0
     script: bytes = b""
@@ -117,7 +117,7 @@ class MisbehavingServer:
             lines = head.decode("latin-1").split("\r\n")
             fields = (line.split(": ", 1) for line in lines[1:] if ": " in line)
             path = lines[0].split(" ")[1]
-            asked = Asked(path, {name.lower(): value for name, value in fields})
+            asked = StreamRequest(path, {name.lower(): value for name, value in fields})
             self.asked.append(asked)
             local = path.removeprefix("http://").partition("/")[2] if path.startswith("http:") else path
             name = local.strip("/").split("?")[0].split("/")[0]

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import yaml
 
-from reedbed.services.runtime import Meters
+from reedbed.services.runtime import Metrics
 from reedbed.settings import Settings
 from tests import servers
 from tests.conftest import give_up
@@ -149,7 +149,7 @@ def test_the_dashboard_and_the_rules_ask_for_metrics_that_exist() -> None:
     rules = yaml.safe_load((DEPLOY / "reedbed-rules.yml").read_text())["groups"][0]["rules"]
     asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     asked += [rule["expr"] for rule in rules if not rule["expr"].startswith("up{")]
-    counted = {metric.name for metric in Meters().counted()}
+    counted = {metric.name for metric in Metrics().counted()}
     for expression in asked:
         names = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", expression)) - {
             "histogram_quantile",

@@ -15,8 +15,7 @@ SECRET = "nobody-may-know"
 
 BREAKS = f"""
 import structlog
-from reedbed.roles.logs import set_up_logs
-from reedbed.roles.reporting import reporting
+from reedbed.roles.observability import reporting, set_up_logs
 from reedbed.settings import load
 
 def read(letter):

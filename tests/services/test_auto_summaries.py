@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.digests import Scope
+from reedbed.domain.digests import DigestScope
 from reedbed.domain.errors import Invalid
 from reedbed.services.digests import DIGEST_JOB as DIGEST
 from reedbed.services.digests import ask_digest, get_digest
@@ -14,8 +14,8 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND as QUESTION
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search import mend_search
-from reedbed.services.subscriptions.manage import Change, change_subscription
+from reedbed.services.search import repair_search
+from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription
 from reedbed.services.summaries import ask_for_new_entries, one_lines
 from reedbed.store import users
 from tests.modelserver import ModelServer
@@ -100,7 +100,7 @@ async def test_a_digest_sends_only_what_may_be_sent_and_tells_the_rest_itself(
     secret = await modelled.crawl.follow("http://127.0.0.1:9/secret.xml", user_id=modelled.user.id)
     await change(modelled, secret, local_only=True)
     free, kept = await modelled.entry(STORY), await modelled.entry(HERON, title="Heron", feed_id=secret)
-    digest = await ask_digest(modelled.runtime, modelled.user, Scope())
+    digest = await ask_digest(modelled.runtime, modelled.user, DigestScope())
     await work(modelled, DIGEST)
     written = await get_digest(modelled.runtime, modelled.user.id, digest.id)
     assert written.status == "ready" and "heron" not in json.dumps(server.questions).lower()
@@ -112,7 +112,7 @@ async def test_a_question_is_answered_here_where_its_entries_are_kept_here(
 ) -> None:
     await change(modelled, modelled.feed_id, local_only=True)
     entry = await modelled.entry(HERON, title="Heron")
-    await mend_search(modelled.runtime)
+    await repair_search(modelled.runtime)
     question = await ask_question(modelled.runtime, modelled.user, "Where does the heron nest?")
     await work(modelled, QUESTION)
     answered = await get_question(modelled.runtime, modelled.user.id, question.id)
@@ -126,7 +126,7 @@ async def change(desk: Desk, feed_id: int, **wanted: Any) -> None:
         user=desk.user.id,
         feed=feed_id,
     )
-    await change_subscription(desk.runtime, desk.user.id, number, Change(**wanted))
+    await change_subscription(desk.runtime, desk.user.id, number, SubscriptionChange(**wanted))
 
 
 async def prefer(desk: Desk, **chosen: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from reedbed.domain.times import DAY, HOUR
 from reedbed.domain.users import Caller, User
-from reedbed.events.redis import Reach, RedisBus, connect
+from reedbed.events.redis import RedisAvailability, RedisBus, connect
 from reedbed.services.auth import (
     LOG_IN,
     MADE_AHEAD,
@@ -19,7 +19,7 @@ from reedbed.services.auth import (
     watch_revocations,
     why_refused,
 )
-from reedbed.services.maintenance import sweep_sessions
+from reedbed.services.maintenance import delete_expired_sessions
 from reedbed.services.runtime import KEPT_SECONDS, CallerCache, Runtime
 from reedbed.services.runtime import MAX_CACHED_CALLERS as MOST
 from reedbed.services.users import set_role
@@ -70,7 +70,7 @@ async def test_a_session_made_by_a_clock_years_ahead_ends_when_it_is_set_back(da
         assert await why_refused(runtime, ahead.token) == MADE_AHEAD
         assert await identify(runtime, before.token) is not None
         assert len(await list_sessions(runtime, user.id)) == 1
-        assert await sweep_sessions(runtime) == 1
+        assert await delete_expired_sessions(runtime) == 1
         assert await why_refused(runtime, ahead.token) == LOG_IN
 
 
@@ -117,7 +117,7 @@ async def test_another_process_hears_of_a_revoked_session_within_a_second(
     runtime: Runtime, redis_url: str
 ) -> None:
     clients = [await connect(redis_url) for _ in range(2)]
-    buses = [RedisBus(client, Reach()) for client in clients]
+    buses = [RedisBus(client, RedisAvailability()) for client in clients]
     for bus in buses:
         await bus.ready()
     here, there = [replace(runtime, bus=bus, callers=CallerCache()) for bus in buses]

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.digests import Digest, Scope, digest_markdown
-from reedbed.domain.email import Letter, Sent
+from reedbed.domain.digests import Digest, DigestScope, digest_markdown
+from reedbed.domain.email import Email, Sent
 from reedbed.domain.errors import NotFound
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE
@@ -16,11 +16,11 @@ from reedbed.services.digests import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digests import ask_digest, ask_due_digests, get_digest, set_schedule
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
-from reedbed.services.search import mend_search
+from reedbed.services.search import repair_search
 from tests.modelserver import ModelServer, Reply
 from tests.services.writing import BREAD, HERON, STORY, Desk
 
-EVERYTHING = Scope()
+EVERYTHING = DigestScope()
 SNOW = (
     "Heavy snow closed the mountain pass for the whole of Sunday. Two hundred lorries waited in the valley."
 )
@@ -69,7 +69,7 @@ async def test_folders_give_the_headings_and_narrow_the_digest(desk: Desk) -> No
         await desk.entry(text, title=text[:20], feed_id=feed)
     whole = await written(desk)
     assert {part.heading for part in whole.text.paragraphs} == {"Around home", "Further off"}
-    narrow = await written(desk, Scope(folder_id=far))
+    narrow = await written(desk, DigestScope(folder_id=far))
     assert narrow.entries == 1
 
 
@@ -77,8 +77,8 @@ async def test_a_digest_whose_search_takes_too_long_fails_in_plain_words(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await desk.entry(HERON, title="Heron")
-    await mend_search(desk.runtime)
-    asked = await ask_digest(desk.runtime, desk.user, Scope(q="heron"))
+    await repair_search(desk.runtime)
+    asked = await ask_digest(desk.runtime, desk.user, DigestScope(q="heron"))
     monkeypatch.setattr(search, "SECONDS", -1.0)
     await work(desk)
     ended = await get_digest(desk.runtime, desk.user.id, asked.id)
@@ -194,7 +194,7 @@ async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -
     desk.crawl.runtime = replace(desk.runtime, mailer=post)
     await desk.entry(HERON, title="A heron")
     planned = await set_schedule(
-        desk.runtime, desk.user, minute=7 * 60, zone="Europe/Berlin", scope=Scope(), mail=True
+        desk.runtime, desk.user, minute=7 * 60, zone="Europe/Berlin", scope=DigestScope(), mail=True
     )
     assert await ask_due_digests(desk.runtime) == 0
     desk.pass_time(planned.next_at - desk.runtime.now() + 1)
@@ -211,7 +211,9 @@ async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -
 
 async def test_two_processes_ask_for_a_scheduled_digest_once(desk: Desk) -> None:
     await desk.entry(HERON)
-    planned = await set_schedule(desk.runtime, desk.user, minute=0, zone="UTC", scope=Scope(), mail=False)
+    planned = await set_schedule(
+        desk.runtime, desk.user, minute=0, zone="UTC", scope=DigestScope(), mail=False
+    )
     desk.pass_time(planned.next_at - desk.runtime.now() + 1)
     await desk.entry(SNOW)
     second = replace(desk.runtime, name="that worker")
@@ -222,14 +224,14 @@ class Post:
     """Keeps the letters it is given."""
 
     def __init__(self) -> None:
-        self.letters: list[Letter] = []
+        self.letters: list[Email] = []
 
-    async def send(self, letter: Letter, now: int) -> Sent:
+    async def send(self, letter: Email, now: int) -> Sent:
         self.letters.append(letter)
         return Sent()
 
 
-async def written(desk: Desk, scope: Scope = EVERYTHING) -> Digest:
+async def written(desk: Desk, scope: DigestScope = EVERYTHING) -> Digest:
     asked = await ask_digest(desk.runtime, desk.user, scope)
     assert asked.status == "pending"
     await work(desk)

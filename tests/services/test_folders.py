@@ -4,7 +4,7 @@ import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
-from reedbed.services.subscriptions.manage import Wish, subscribe
+from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from reedbed.store import folders, subscriptions
 from tests.crawling import Crawl
 
@@ -14,7 +14,9 @@ async def test_deleting_a_folder_moves_its_feeds_and_folders_up(crawl: Crawl) ->
     outer = await create_folder(crawl.runtime, user, "Outer")
     middle = await create_folder(crawl.runtime, user, "Middle", outer.id)
     inner = await create_folder(crawl.runtime, user, "Inner", middle.id)
-    made = await subscribe(crawl.runtime, user, Wish("http://127.0.0.1:9/feed", middle.id, looked=True))
+    made = await subscribe(
+        crawl.runtime, user, SubscribeOptions("http://127.0.0.1:9/feed", middle.id, looked=True)
+    )
     await delete_folder(crawl.runtime, user, middle.id)
     async with crawl.runtime.db.read() as tx:
         rows = {row.id: row.parent_id for row in await folders.of_user(tx, user)}

@@ -19,7 +19,7 @@ from reedbed.services.feeds import (
     sync_feed,
 )
 from reedbed.services.framing.public import read_document, read_item, read_site
-from reedbed.services.subscriptions.manage import Wish, subscribe
+from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
 from tests.modelserver import Reply, framing
@@ -110,7 +110,7 @@ async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(
     again = await add_feed(room.runtime, url)
     assert (again.enabled, again.polling) == (False, False)
     await delete_feed(room.runtime, url)
-    await subscribe(room.runtime, await room.crawl.person(), Wish(url, looked=True))
+    await subscribe(room.runtime, await room.crawl.person(), SubscribeOptions(url, looked=True))
     (listed,) = await list_feeds(room.runtime)
     assert (listed.enabled, listed.polling, listed.deframe) == (True, True, False)
 
@@ -119,7 +119,7 @@ async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(
     room: Newsroom, site: FeedSite
 ) -> None:
     user_id = await room.crawl.person()
-    await subscribe(room.runtime, user_id, Wish(site.feed_url(), looked=True))
+    await subscribe(room.runtime, user_id, SubscribeOptions(site.feed_url(), looked=True))
     await room.open_feed()
     gone = await delete_feed(room.runtime, site.feed_url())
     assert not gone.deleted and gone.enabled and gone.followers == 1 and not gone.deframe

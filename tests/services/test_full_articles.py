@@ -7,7 +7,12 @@ from reedbed.services.articles import fetch_articles, read_full_article
 from reedbed.services.jobs import claim
 from reedbed.services.rules.match import ARTICLES_JOB
 from reedbed.services.search import search_entries
-from reedbed.services.subscriptions.manage import Change, Wish, change_subscription, subscribe
+from reedbed.services.subscriptions.manage import (
+    SubscribeOptions,
+    SubscriptionChange,
+    change_subscription,
+    subscribe,
+)
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 
@@ -77,8 +82,8 @@ async def test_a_failure_is_said_and_not_tried_again_for_a_day(crawl: Crawl, sit
 
 async def test_a_feed_wanted_whole_gets_its_articles_by_itself(crawl: Crawl, site: FeedSite) -> None:
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
-    await change_subscription(crawl.runtime, user, made.id, Change(full_text="always"))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
+    await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(full_text="always"))
     site.publish("Short", key="short", content="<p>…</p>")
     await crawl.check()
     job = await claim(crawl.runtime, ["articles"])
@@ -92,7 +97,7 @@ async def _short_entry(
 ) -> tuple[int, int, str]:
     user = await crawl.person()
     site.publish("Short", key="short", content=content)
-    await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
     await crawl.check()
     ((entry_id, url),) = [tuple(row) for row in await crawl.rows("SELECT id, url FROM entries")]
     return user, entry_id, str(url).removeprefix(site.url)
@@ -103,8 +108,8 @@ async def test_no_article_page_is_fetched_unless_somebody_chose_so(
     crawl: Crawl, site: FeedSite, mode: str
 ) -> None:
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
-    await change_subscription(crawl.runtime, user, made.id, Change(full_text=mode))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
+    await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(full_text=mode))
     for number in range(25):
         site.publish(f"Short {number}")
     await crawl.check()

@@ -105,7 +105,7 @@ async def test_a_job_that_kills_whoever_runs_it_is_given_up(crawl: Crawl) -> Non
         return Done()
 
     await jobs.enqueue(crawl.runtime, "work", {})
-    for _ in range(jobs.MOST_DEATHS):
+    for _ in range(jobs.MAX_DEATHS):
         assert await jobs.claim(crawl.runtime, ["work"]) is not None
         crawl.clock.ahead += HOUR
     await _run_next(crawl, unharmed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.entries import Change
+from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import NotFound
 from reedbed.services.bookmarks import keep_entry
 from reedbed.services.entries import change_entry
@@ -19,12 +19,12 @@ from reedbed.store.read_state import stars as marks
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
-Keeping = Callable[[Runtime, int, int], Awaitable[Any]]
+RetentionPolicy = Callable[[Runtime, int, int], Awaitable[Any]]
 
-WAYS: dict[str, Keeping] = {
-    "star": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(starred=True)),
-    "later": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(later=True)),
-    "tag": lambda runtime, user, entry: change_entry(runtime, user, entry, Change(tags=("kept",))),
+WAYS: dict[str, RetentionPolicy] = {
+    "star": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(starred=True)),
+    "later": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(later=True)),
+    "tag": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(tags=("kept",))),
     "bookmark": keep_entry,
     "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, "Hello"),
 }
@@ -70,7 +70,7 @@ async def test_what_is_being_removed_is_not_there_any_more(
 
 async def test_of_many_those_that_stay_are_starred(crawl: Crawl, read_entries: tuple[int, list[int]]) -> None:
     user, (one, two) = read_entries
-    starring = change_entries(crawl.runtime, user, [one, two], Change(starred=True, tags=("kept",)))
+    starring = change_entries(crawl.runtime, user, [one, two], StateChange(starred=True, tags=("kept",)))
     assert await while_removed(crawl, one, starring) is None
     assert await crawl.column("SELECT entry_id FROM starred") == [two]
     assert await crawl.column("SELECT entry_id FROM entry_tags") == [two]

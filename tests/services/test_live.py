@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.users import Caller, User
 from reedbed.events.bus import LocalHub
 from reedbed.services import live
 from reedbed.services.auth import identify, open_session, revoke_other_sessions, revoke_session
-from reedbed.services.live import BEGINNING, Ear, follow
+from reedbed.services.live import BEGINNING, EventListener, follow
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import disable_member
 from reedbed.store import auth, users
@@ -26,8 +26,8 @@ async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
         yield crawl.runtime
 
 
-def followed(*feeds: int) -> Ear:
-    ear = Ear(MINE)
+def followed(*feeds: int) -> EventListener:
+    ear = EventListener(MINE)
     ear.learn(frozenset(feeds), because=BEGINNING)
     return ear
 
@@ -35,32 +35,32 @@ def followed(*feeds: int) -> Ear:
 @pytest.mark.parametrize(
     ("hint", "wanted"),
     [
-        (Hint("new_entry", feed_id=7), True),
-        (Hint("new_entry", feed_id=8), False),
-        (Hint("counts", user_id=MINE), True),
-        (Hint("counts", user_id=OTHER), False),
-        (Hint("revoked", user_id=MINE), True),
-        (Hint("revoked", user_id=OTHER), False),
-        (Hint("stopping"), True),
-        (Hint("resync"), True),
-        (Hint("wake", data={"for": "jobs"}), False),
+        (ChangeEvent("new_entry", feed_id=7), True),
+        (ChangeEvent("new_entry", feed_id=8), False),
+        (ChangeEvent("counts", user_id=MINE), True),
+        (ChangeEvent("counts", user_id=OTHER), False),
+        (ChangeEvent("revoked", user_id=MINE), True),
+        (ChangeEvent("revoked", user_id=OTHER), False),
+        (ChangeEvent("stopping"), True),
+        (ChangeEvent("resync"), True),
+        (ChangeEvent("wake", data={"for": "jobs"}), False),
     ],
 )
-def test_what_concerns_somebody_else_is_not_wanted(hint: Hint, wanted: bool) -> None:
+def test_what_concerns_somebody_else_is_not_wanted(hint: ChangeEvent, wanted: bool) -> None:
     assert followed(7).wants(hint) is wanted
 
 
 def test_until_a_change_is_learnt_no_feed_is_left_out() -> None:
     ear = followed(7)
-    first, second = Hint("subscriptions", user_id=MINE), Hint("subscriptions", user_id=MINE)
-    news = Hint("new_entry", feed_id=8)
+    first, second = ChangeEvent("subscriptions", user_id=MINE), ChangeEvent("subscriptions", user_id=MINE)
+    news = ChangeEvent("new_entry", feed_id=8)
     for change in (first, second):
         assert ear.wants(change)
     ear.learn(frozenset({7}), because=first)
     assert ear.wants(news), "the second change is not learnt yet"
     ear.learn(frozenset({7, 8}), because=second)
     assert ear.wants(news)
-    assert not ear.wants(Hint("new_entry", feed_id=9))
+    assert not ear.wants(ChangeEvent("new_entry", feed_id=9))
 
 
 async def test_hints_for_others_do_not_hold_back_the_heartbeat(
@@ -72,7 +72,7 @@ async def test_hints_for_others_do_not_hold_back_the_heartbeat(
 
     async def chatter() -> None:
         while True:
-            await runtime.bus.publish(Hint("counts", user_id=me.user_id + 1))
+            await runtime.bus.publish(ChangeEvent("counts", user_id=me.user_id + 1))
             await asyncio.sleep(0.01)
 
     talking = asyncio.create_task(chatter())
@@ -141,7 +141,7 @@ async def test_a_stream_that_missed_the_word_of_a_new_feed_hears_of_its_entries(
     assert isinstance(runtime.bus, LocalHub)
 
     runtime.bus.miss()
-    await runtime.bus.publish(Hint("new_entry", feed_id=feed))
+    await runtime.bus.publish(ChangeEvent("new_entry", feed_id=feed))
 
     heard = []
     async with asyncio.timeout(10):
@@ -152,7 +152,7 @@ async def test_a_stream_that_missed_the_word_of_a_new_feed_hears_of_its_entries(
     await hints.aclose()
 
 
-async def _listen(hints: AsyncGenerator[Hint | None]) -> None:
+async def _listen(hints: AsyncGenerator[ChangeEvent | None]) -> None:
     async for _ in hints:
         pass
 

@@ -5,7 +5,7 @@ import asyncio
 from reedbed.domain.entries import Selection, ViewQuery
 from reedbed.domain.times import HOUR
 from reedbed.services.entries import Change, change_entry
-from reedbed.services.read_state import mark, recount_everyone, sweep_dead, take_back
+from reedbed.services.read_state import delete_dead_processes, mark, recount_everyone, undo_last
 from tests.crawling import Crawl
 from tests.store.library import Library
 
@@ -25,7 +25,7 @@ async def test_counts_stay_exact_when_everything_happens_at_once(crawl: Crawl) -
         for _ in range(3):
             marked = await mark(runtime, user, Selection())
             await asyncio.sleep(0.01)
-            await take_back(runtime, user, marked.undo)
+            await undo_last(runtime, user, marked.undo)
 
     async def arrive(feed: int) -> None:
         for _ in range(5):
@@ -62,9 +62,9 @@ async def test_dead_rows_are_swept_when_the_undo_has_expired(crawl: Crawl) -> No
         await library.entry(feed)
     await mark(runtime, ann, Selection())
     fresh = await library.entry(feed)
-    await sweep_dead(runtime)
+    await delete_dead_processes(runtime)
     assert len(await crawl.column("SELECT entry_id FROM unread")) == 5
     crawl.clock.ahead += HOUR
-    await sweep_dead(runtime)
+    await delete_dead_processes(runtime)
     assert await crawl.column("SELECT entry_id FROM unread") == [fresh]
     assert await crawl.column("SELECT id FROM undo_steps") == []

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from reedbed.domain.entries import Change, EntryRow, StreamQuery, ViewQuery
+from reedbed.domain.entries import EntryRow, StateChange, StreamQuery, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.times import DAY, HOUR
-from reedbed.domain.transfer import ForeignEntry
+from reedbed.domain.transfer import ImportedEntry
 from reedbed.services.entries import change_entry, get_entry
 from reedbed.services.read_state import change_entries
 from reedbed.services.search import search_entries
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.subscriptions.manage import unsubscribe
-from reedbed.services.transfer.library import Home, bring_kept
+from reedbed.services.transfer.library import Home, import_saved
 from reedbed.store import instance, retention, stories, subscriptions
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -91,7 +91,7 @@ async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, crawl
     await crawl.follow(site.feed_url("evil"), user_id=attacker)
     await crawl.check()
     forged = await entry_id(crawl, "Forged news 1")
-    await change_entry(crawl.runtime, attacker, forged, Change(starred=True))
+    await change_entry(crawl.runtime, attacker, forged, StateChange(starred=True))
     before = await crawl.rows(
         "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id", id=good
     )
@@ -110,12 +110,12 @@ async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, crawl
         with pytest.raises(NotFound):
             await get_entry(crawl.runtime, user_id, forged)
         with pytest.raises(NotFound):
-            await change_entry(crawl.runtime, user_id, forged, Change(starred=True))
-        await change_entries(crawl.runtime, user_id, [forged], Change(read=False, starred=True))
-        await bring_kept(
+            await change_entry(crawl.runtime, user_id, forged, StateChange(starred=True))
+        await change_entries(crawl.runtime, user_id, [forged], StateChange(read=False, starred=True))
+        await import_saved(
             crawl.runtime,
             user_id,
-            [ForeignEntry("good", "", "f1", f"{site.url}/evil/f1", "Mine", "")],
+            [ImportedEntry("good", "", "f1", f"{site.url}/evil/f1", "Mine", "")],
             {"good": Home(good, frozenset())},
         )
         assert "Forged news 1" not in await titles(crawl, user_id)
@@ -216,7 +216,7 @@ async def test_forged_entries_wait_for_nobody_at_an_address_not_followed_yet(
     await crawl.check()
     await crawl.change("UPDATE feeds SET hub_url = 'http://hub.example/' WHERE id = :id", id=evil)
     await change_entry(
-        crawl.runtime, attacker, await entry_id(crawl, "True news"), Change(read=True, later=True)
+        crawl.runtime, attacker, await entry_id(crawl, "True news"), StateChange(read=True, later=True)
     )
 
     await redirect(crawl, site, "evil", "good")
@@ -341,7 +341,9 @@ class World:
     async def read(self) -> None:
         user_id = self.chance.choice(self.people)
         if rows := await listed(self.crawl, user_id):
-            change = Change(read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True)))
+            change = StateChange(
+                read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True))
+            )
             await change_entry(self.crawl.runtime, user_id, self.chance.choice(rows).id, change)
 
     async def check(self) -> None:

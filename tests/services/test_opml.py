@@ -223,7 +223,7 @@ def test_an_outline_with_attributes_without_end_is_refused_at_once() -> None:
 async def test_an_import_makes_no_more_folders_than_a_user_may_have(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reedbed.services.folders.MOST_FOLDERS", 2)
+    monkeypatch.setattr("reedbed.services.folders.MAX_FOLDERS", 2)
     lines = "".join(
         f'<outline text="f{n}"><outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/></outline>'
         for n in range(3)

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.digests import Scope
+from reedbed.domain.digests import DigestScope
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import Question
 from reedbed.services import search
 from reedbed.services.ai import set_paused
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
-from reedbed.services.search import mend_search
+from reedbed.services.search import repair_search
 from tests.modelserver import ModelServer, Reply
-from tests.modelserver import Question as Asked
+from tests.modelserver import Question as StreamRequest
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
 
 EVIL = (
@@ -78,10 +78,10 @@ async def test_nobody_is_answered_from_anothers_entries(desk: Desk) -> None:
 async def test_a_scope_narrows_where_it_is_looked_for(desk: Desk) -> None:
     await desk.entry(HERON, title="Heron")
     nest = await desk.entry(f"{HERON} The crane is blue.", title="Heron and crane")
-    answered = await answer(desk, "Where is the heron?", Scope(q="blue"))
+    answered = await answer(desk, "Where is the heron?", DigestScope(q="blue"))
     assert {one.entry_id for one in answered.answer.sources} == {nest}
     with pytest.raises(NotFound):
-        await ask_question(desk.runtime, desk.user, "Where?", Scope(folder_id=4_711))
+        await ask_question(desk.runtime, desk.user, "Where?", DigestScope(folder_id=4_711))
 
 
 async def test_a_question_must_be_one(desk: Desk) -> None:
@@ -161,7 +161,7 @@ async def test_an_obeyed_injection_changes_no_more_than_its_own_words(
     entry = await modelled.entry(EVIL, title="Heron")
     before = await modelled.crawl.rows("SELECT * FROM entries")
 
-    def obey_the_stranger(question: Asked) -> Reply:
+    def obey_the_stranger(question: StreamRequest) -> Reply:
         assert "IGNORE ALL" in question["messages"][1]["content"]
         assert "tools" not in question
         return said(
@@ -197,7 +197,7 @@ async def test_a_killed_worker_costs_at_most_one_call_more(modelled: Desk, serve
 
 async def test_stages_and_claims_are_told_to_the_asker_alone(desk: Desk) -> None:
     entry = await desk.entry(HERON, title="Heron")
-    heard: list[Hint] = []
+    heard: list[ChangeEvent] = []
     with desk.runtime.bus.listen() as ear:
         asked = await asking(desk, "Where does the heron nest?")
         await work(desk)
@@ -210,16 +210,16 @@ async def test_stages_and_claims_are_told_to_the_asker_alone(desk: Desk) -> None
     assert told[2].data["claim"]["entry_ids"] == [str(entry)]
 
 
-async def answer(desk: Desk, question: str, scope: Scope | None = None) -> Question:
-    asked = await asking(desk, question, scope or Scope())
+async def answer(desk: Desk, question: str, scope: DigestScope | None = None) -> Question:
+    asked = await asking(desk, question, scope or DigestScope())
     assert asked.status == "pending"
     await work(desk)
     return await get_question(desk.runtime, desk.user.id, asked.id)
 
 
-async def asking(desk: Desk, question: str, scope: Scope | None = None) -> Question:
-    await mend_search(desk.runtime)
-    return await ask_question(desk.runtime, desk.user, question, scope or Scope())
+async def asking(desk: Desk, question: str, scope: DigestScope | None = None) -> Question:
+    await repair_search(desk.runtime)
+    return await ask_question(desk.runtime, desk.user, question, scope or DigestScope())
 
 
 async def work(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from reedbed.services.refresh.write import OutcomeWriter, write_findings
 from reedbed.store import refresh
 from reedbed.store.engine.database import counting
 from reedbed.store.entries.write import VERSIONS_KEPT
-from reedbed.store.refresh import Finding, Stored
+from reedbed.store.refresh import CheckResult, WriteResult
 from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
 
@@ -107,7 +107,7 @@ async def test_news_of_many_feeds_cost_as_many_statements_as_of_one(site: FeedSi
     assert await crawl.column("SELECT unread FROM subscriptions") == [1] * 5
 
 
-async def _news_of(crawl: Crawl, site: FeedSite, name: str) -> Finding:
+async def _news_of(crawl: Crawl, site: FeedSite, name: str) -> CheckResult:
     site.publish("One", feed=name)
     await crawl.follow(site.feed_url(name))
     runtime, caught = crawl.runtime, _Caught()
@@ -121,11 +121,11 @@ class _Caught(OutcomeWriter):
     """Keeps what was found instead of writing it."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[CheckResult] = []
 
-    async def store(self, finding: Finding) -> Stored:
+    async def store(self, finding: CheckResult) -> WriteResult:
         self.findings.append(finding)
-        return Stored(feed_id=finding.due.id)
+        return WriteResult(feed_id=finding.due.id)
 
 
 async def test_a_changed_entry_keeps_its_old_version(site: FeedSite, crawl: Crawl) -> None:

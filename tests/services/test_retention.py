@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.retention import Keeping, Limits
+from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
 from reedbed.services.search import search_entries
@@ -20,8 +20,8 @@ from tests.feedsite import FeedSite
 
 def keep(crawl: Crawl, **limits: Any) -> None:
     """Only these limits, nothing else."""
-    kept = Limits(**{"entries": None, "age": None, "unread_age": None, **limits})
-    crawl.runtime = replace(crawl.runtime, keeping=Keeping(kept, size=None, unfollowed=None))
+    kept = RetentionLimits(**{"entries": None, "age": None, "unread_age": None, **limits})
+    crawl.runtime = replace(crawl.runtime, keeping=RetentionPolicy(kept, size=None, unfollowed=None))
 
 
 async def followed(crawl: Crawl, site: FeedSite, *titles: str, people: int = 1) -> tuple[int, list[int]]:
@@ -237,7 +237,7 @@ async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, crawl:
     feed, _ = await followed(crawl, site, "one")
     async with crawl.runtime.db.write() as tx:
         await removed.remember(tx, [(feed, key) for key in range(KEYS_AT_ONCE + 1)])
-    crawl.runtime = replace(crawl.runtime, keeping=Keeping(unfollowed=30 * DAY))
+    crawl.runtime = replace(crawl.runtime, keeping=RetentionPolicy(unfollowed=30 * DAY))
     left = crawl.runtime.now()
     await crawl.change("UPDATE subscriptions SET unsubscribed_at = :now", now=left)
     crawl.clock.ahead += 20 * DAY
@@ -282,7 +282,7 @@ async def test_a_database_that_is_too_large_keeps_less(site: FeedSite, crawl: Cr
     age = "UPDATE entries SET fetched_at = :at WHERE title = :title"
     await crawl.change(age, at=crawl.runtime.now() - 300 * DAY, title="old")
     await crawl.change(age, at=crawl.runtime.now() - 20 * DAY, title="less old")
-    crawl.runtime = replace(crawl.runtime, keeping=Keeping(size=1))
+    crawl.runtime = replace(crawl.runtime, keeping=RetentionPolicy(size=1))
 
     done = await clean_up(crawl.runtime)
 
@@ -291,7 +291,7 @@ async def test_a_database_that_is_too_large_keeps_less(site: FeedSite, crawl: Cr
     assert "DB exceeds configured limit" in done.notes
     assert await _warning(crawl) == "DB exceeds configured limit"
 
-    crawl.runtime = replace(crawl.runtime, keeping=Keeping())
+    crawl.runtime = replace(crawl.runtime, keeping=RetentionPolicy())
     await clean_up(crawl.runtime)
     assert not await _warning(crawl)
 

@@ -18,7 +18,7 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.rules import manage as rule_runs
 from reedbed.services.rules import match as rule_arrival
 from reedbed.services.rules.manage import RuleDraft, apply_rule, change_rule, create_rule, get_rule, try_rule
-from reedbed.services.subscriptions.manage import Wish, subscribe
+from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from reedbed.store import refresh
 from reedbed.store.engine.database import counting
 from tests.crawling import Crawl
@@ -188,7 +188,7 @@ async def test_rules_meet_what_a_later_follower_finds(site: FeedSite, crawl: Cra
     await crawl.check()
     user = await crawl.person()
     await create_rule(crawl.runtime, user, draft(read_action("mute"), read_action("notify", "page")))
-    await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
     assert await count_of(crawl, user) == 2
     assert await run_jobs(crawl) == [{"looked_at": 2, "matched": 1}]
     assert (await unread_of(crawl, user), await count_of(crawl, user)) == (["A duck"], 1)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.services.search import mend_search, rebuild_search
+from reedbed.services.search import rebuild_search, repair_search
 from reedbed.store import search
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search import texts
@@ -23,9 +23,9 @@ async def shelf(crawl: Crawl) -> Shelf:
 async def test_what_nobody_indexed_is_found_after_mending(crawl: Crawl, shelf: Shelf) -> None:
     entry = await shelf.library.entry(shelf.feed)
     assert await shelf.find("body") == []
-    assert await mend_search(crawl.runtime) == 1
+    assert await repair_search(crawl.runtime) == 1
     assert await shelf.find("body") == [entry]
-    assert await mend_search(crawl.runtime) == 0
+    assert await repair_search(crawl.runtime) == 0
 
 
 async def test_a_rebuilt_index_finds_the_same(crawl: Crawl, shelf: Shelf) -> None:
@@ -50,7 +50,7 @@ async def test_mending_leaves_what_was_indexed_meanwhile(
         return missing
 
     monkeypatch.setattr(texts, "unindexed", read_and_be_overtaken)
-    await mend_search(crawl.runtime)
+    await repair_search(crawl.runtime)
     assert await shelf.find("egret") == [entry]
     assert await shelf.find("body") == []
 
@@ -59,9 +59,9 @@ async def test_on_sqlite_an_index_is_put_aside_once(sqlite_url: str) -> None:
     async with crawl_on(sqlite_url) as crawl:
         shelf = await new_shelf(Library(crawl.runtime.db))
         await shelf.put("heron")
-        await crawl.runtime.db.write_at_once(search.clear)
+        await crawl.runtime.db.write_now(search.clear)
         egret = await shelf.put("egret")
-        await crawl.runtime.db.write_at_once(search.clear)
+        await crawl.runtime.db.write_now(search.clear)
         assert await shelf.find("egret") == [egret]
 
 
@@ -75,7 +75,7 @@ async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
         for _ in range(3):
             await shelf.rewrite(entry, "heron")
         assert await crawl.column("SELECT count(*) FROM search_keys") == [4]
-        assert await mend_search(crawl.runtime) == 1
+        assert await repair_search(crawl.runtime) == 1
         assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
         assert await shelf.find("heron") == [entry]
 
@@ -89,17 +89,17 @@ async def test_on_sqlite_an_old_index_is_taken_away_even_if_that_was_broken_off(
         herons = [await shelf.put("heron") for _ in range(3)]
         before = await crawl.column(SEARCH_TABLES)
         settings = await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k")
-        await crawl.runtime.db.write_at_once(search.clear)
+        await crawl.runtime.db.write_now(search.clear)
         assert await crawl.column(SEARCH_TABLES) != before
         assert await shelf.find("heron") == []
         new = await shelf.put("heron")
         assert await shelf.find("heron") == [new]
-        assert await mend_search(crawl.runtime) == 3
+        assert await repair_search(crawl.runtime) == 3
         assert await crawl.column(SEARCH_TABLES) == before
         assert [*map(tuple, await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k"))] == [
             *map(tuple, settings)
         ]
         assert sorted(await shelf.find("heron")) == [*herons, new]
-        await crawl.runtime.db.write_at_once(search.clear)
+        await crawl.runtime.db.write_now(search.clear)
         assert await rebuild_search(crawl.runtime) == 4
         assert await crawl.column(SEARCH_TABLES) == before

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from reedbed.domain.entries import Change
+from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services import jobs
 from reedbed.services.entries import change_entry
 from reedbed.services.job_registry import HANDLERS
-from reedbed.services.sharing import MOST_TARGETS, add_target, list_targets, remove_target, share_entry
+from reedbed.services.sharing import MAX_TARGETS, add_target, list_targets, remove_target, share_entry
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
 from tests.linkkeepers import TOKEN, WALLABAG, LinkKeepers
@@ -63,7 +63,7 @@ async def target(crawl: Crawl, user: int, keepers: LinkKeepers, kind: str, **oth
 async def test_an_entry_is_kept_with_its_title_and_tags(
     crawl: Crawl, site: FeedSite, user: int, keepers: LinkKeepers, kind: str, tags: dict
 ) -> None:
-    await change_entry(crawl.runtime, user, 1, Change(tags=("birds", "long read")))
+    await change_entry(crawl.runtime, user, 1, StateChange(tags=("birds", "long read")))
     target_id = await target(crawl, user, keepers, kind)
     await share_entry(crawl.runtime, user, 1, target_id)
     await run_jobs(crawl)
@@ -156,7 +156,7 @@ async def test_nobody_shares_with_the_services_or_the_entries_of_others(
 
 
 async def test_there_are_so_many_services_and_no_more(crawl: Crawl, user: int, keepers: LinkKeepers) -> None:
-    for _ in range(MOST_TARGETS):
+    for _ in range(MAX_TARGETS):
         await target(crawl, user, keepers, "linkding")
     with pytest.raises(Conflict):
         await target(crawl, user, keepers, "linkding")

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reedbed.domain.entries import Change, ViewQuery
+from reedbed.domain.entries import StateChange, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.times import DAY
 from reedbed.services.entries import change_entry
-from reedbed.services.read_state import take_back
+from reedbed.services.read_state import undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import (
     StoryGrouper,
@@ -178,7 +178,7 @@ async def test_a_story_marked_read_can_be_taken_back(press: Press) -> None:
     marked = await mark_story(press.runtime, press.user_id, line.id)
     assert marked.count == 3 and (await press.only_story()).unread == 0
     assert await press.lines(only_unread=True) == []
-    await take_back(press.runtime, press.user_id, marked.undo)
+    await undo_last(press.runtime, press.user_id, marked.undo)
     assert (await press.only_story()).unread == 3
     assert (await mark_all_stories(press.runtime, press.user_id)).count == 3
 
@@ -300,7 +300,7 @@ async def _do_something(press: Press, chance: random.Random, ids: list[int]) -> 
     elif act == 1:
         await mark_story(press.runtime, press.user_id, line.id, read=chance.random() < 0.6)
     elif act == 2:
-        await change_entry(press.runtime, press.user_id, entry_id, Change(read=True))
+        await change_entry(press.runtime, press.user_id, entry_id, StateChange(read=True))
     else:
         ids.append(await press.print(chance.choice(line.sources).title, chance.randrange(3)))
         await press.group()

@@ -12,8 +12,8 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.services.folders import create_folder
 from reedbed.services.subscriptions.discover import preview_feed
 from reedbed.services.subscriptions.manage import (
-    Change,
-    Wish,
+    SubscribeOptions,
+    SubscriptionChange,
     change_subscription,
     refresh_all,
     subscribe,
@@ -29,7 +29,7 @@ async def test_a_followed_feed_is_fetched_at_once_and_its_entries_are_unread(
 ) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     await crawl.check()
     seen = await _get(crawl, user, made.id)
     assert (seen.unread, seen.feed.state.status) == (1, "success")
@@ -38,7 +38,7 @@ async def test_a_followed_feed_is_fetched_at_once_and_its_entries_are_unread(
 async def test_a_page_leads_to_its_feed(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.page("/home")))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.page("/home")))
     assert made.url == made.feed.url == site.feed_url()
     assert made.asked_url == site.url + "/home"
 
@@ -46,13 +46,13 @@ async def test_a_page_leads_to_its_feed(crawl: Crawl, site: FeedSite) -> None:
 async def test_a_page_without_a_feed_is_said_plainly(crawl: Crawl, site: FeedSite) -> None:
     page = site.page("/home", feeds=())
     with pytest.raises(Invalid, match="No feed was found"):
-        await subscribe(crawl.runtime, await crawl.person(), Wish(page))
+        await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(page))
 
 
 async def test_a_site_that_is_down_can_still_be_followed(crawl: Crawl, site: FeedSite) -> None:
     site.misbehave(status=503)
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     await crawl.check()
     assert (await _get(crawl, user, made.id)).feed.state.status == "temporary_error"
 
@@ -60,22 +60,28 @@ async def test_a_site_that_is_down_can_still_be_followed(crawl: Crawl, site: Fee
 async def test_the_same_feed_twice_is_refused_with_the_contract_s_words(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     with pytest.raises(Conflict, match=r"^You have already added this feed$"):
-        await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+        await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
 
 
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        (Wish(""), "^Feed URL is required$"),
-        (Wish("ftp://example.org/x"), "^Invalid URL format. Must start with http:// or https://$"),
-        (Wish("http://example.org/x", title="  "), "^Feed name is required$"),
-        (Wish("http://example.org/x", title="n" * 256), "^Feed name must be less than 255 characters$"),
+        (SubscribeOptions(""), "^Feed URL is required$"),
+        (
+            SubscribeOptions("ftp://example.org/x"),
+            "^Invalid URL format. Must start with http:// or https://$",
+        ),
+        (SubscribeOptions("http://example.org/x", title="  "), "^Feed name is required$"),
+        (
+            SubscribeOptions("http://example.org/x", title="n" * 256),
+            "^Feed name must be less than 255 characters$",
+        ),
     ],
 )
 async def test_wrong_wishes_are_refused_with_the_contract_s_words(
-    crawl: Crawl, wish: Wish, message: str
+    crawl: Crawl, wish: SubscribeOptions, message: str
 ) -> None:
     with pytest.raises(Invalid, match=message):
         await subscribe(crawl.runtime, await crawl.person(), wish)
@@ -83,8 +89,8 @@ async def test_wrong_wishes_are_refused_with_the_contract_s_words(
 
 async def test_two_people_share_one_feed(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
-    one = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
-    other = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    one = await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(site.feed_url()))
+    other = await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(site.feed_url()))
     assert one.feed.id == other.feed.id
 
 
@@ -95,7 +101,7 @@ async def test_a_feed_with_credentials_is_private_and_they_are_not_in_its_addres
     site.publish("Hello", key="a")
     user = await crawl.person()
     address = site.feed_url().replace("://", "://ann:s3cret@")
-    made = await subscribe(crawl.runtime, user, Wish(address, looked=True))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(address, looked=True))
     await crawl.check()
     seen = await _get(crawl, user, made.id)
     assert seen.feed.private
@@ -112,7 +118,7 @@ async def test_credentials_in_an_address_that_is_looked_at_are_kept(
     site.publish("Hello", key="a")
     user = await crawl.person()
     address = (site.page("/home") if by_page else site.feed_url()).replace("://", "://ann:s3cret%2F%26@")
-    made = await subscribe(crawl.runtime, user, Wish(address))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(address))
     assert (made.feed.private, made.feed.username, made.feed.has_password) == (True, "ann", True)
     assert (made.url, made.unread, site.count()) == (site.feed_url(), 1, 1)
     site.publish("Again", key="b")
@@ -125,7 +131,7 @@ async def test_credentials_go_to_no_other_origin(crawl: Crawl, site: FeedSite) -
         other.publish("Hello", key="a")
         page = site.put("/home", f'<link rel=alternate type=application/rss+xml href="{other.feed_url()}">')
         made = await subscribe(
-            crawl.runtime, await crawl.person(), Wish(page.replace("://", "://ann:s3cret@"))
+            crawl.runtime, await crawl.person(), SubscribeOptions(page.replace("://", "://ann:s3cret@"))
         )
         assert (made.url, made.feed.private) == (other.feed_url(), False)
         assert all("Authorization" not in request.headers for request in other.requests)
@@ -133,42 +139,44 @@ async def test_credentials_go_to_no_other_origin(crawl: Crawl, site: FeedSite) -
 
 async def test_a_feed_with_credentials_never_joins_the_shared_one(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
-    shared = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    shared = await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(site.feed_url()))
     user = await crawl.person()
-    mine = await subscribe(crawl.runtime, user, Wish(site.feed_url(), username="ann", password="s3cret"))
+    mine = await subscribe(
+        crawl.runtime, user, SubscribeOptions(site.feed_url(), username="ann", password="s3cret")
+    )
     assert (mine.feed.id != shared.feed.id, mine.feed.private) == (True, True)
     with pytest.raises(Conflict):
-        await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+        await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
 
 
 async def test_a_password_may_come_apart_from_the_name_in_the_address(crawl: Crawl, site: FeedSite) -> None:
     site.protect("ann", "s3cret")
     site.publish("One")
     url = site.feed_url().replace("://", "://ann@")
-    made = await subscribe(crawl.runtime, await crawl.person(), Wish(url, password="s3cret"))
+    made = await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(url, password="s3cret"))
     assert (made.feed.username, made.feed.has_password, made.feed.state.status) == ("ann", True, "success")
 
 
 async def test_name_and_password_are_changed_and_taken_away(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     site.protect("ann", "s3cret")
     changed = await change_subscription(
-        crawl.runtime, user, made.id, Change(username="ann", password="s3cret")
+        crawl.runtime, user, made.id, SubscriptionChange(username="ann", password="s3cret")
     )
     assert (changed.id, changed.feed.private, changed.feed.username) == (made.id, True, "ann")
     await crawl.check()
     seen = await _get(crawl, user, made.id)
     assert (seen.unread, seen.feed.state.status) == (1, "success")
     site.protect("ann", "other")
-    await change_subscription(crawl.runtime, user, made.id, Change(password="other"))
+    await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(password="other"))
     await crawl.check()
     assert (await _get(crawl, user, made.id)).feed.state.status == "success"
-    without = await change_subscription(crawl.runtime, user, made.id, Change(username=None))
+    without = await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(username=None))
     assert (without.feed.private, without.feed.username, without.feed.has_password) == (True, None, False)
     with pytest.raises(Invalid, match="needs a user name"):
-        await change_subscription(crawl.runtime, user, made.id, Change(password="x"))
+        await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(password="x"))
 
 
 async def test_another_address_takes_the_password_along_on_its_own_site_only(
@@ -176,18 +184,22 @@ async def test_another_address_takes_the_password_along_on_its_own_site_only(
 ) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    wish = Wish(site.feed_url(), username="ann", password="s3cret")
+    wish = SubscribeOptions(site.feed_url(), username="ann", password="s3cret")
     made = await subscribe(crawl.runtime, user, wish)
-    near = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url("other")))
+    near = await change_subscription(
+        crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"))
+    )
     assert (near.feed.username, near.feed.has_password) == ("ann", True)
-    far = await change_subscription(crawl.runtime, user, made.id, Change(url="http://localhost:9/feed"))
+    far = await change_subscription(
+        crawl.runtime, user, made.id, SubscriptionChange(url="http://localhost:9/feed")
+    )
     assert (far.feed.username, far.feed.private) == (None, False)
 
 
 async def test_following_asks_the_server_once(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     assert (made.title, made.unread, made.feed.state.status) == ("Feed main", 1, "success")
     assert made.feed.state.etag
     topics = [hint.topic for hint in crawl.bus.sent if hint.topic in ("subscriptions", "new_entry")]
@@ -203,7 +215,7 @@ async def test_a_preview_and_following_it_ask_the_server_once(crawl: Crawl, site
     site.publish("Hello", key="a")
     page, user = site.page("/home"), await crawl.person()
     shown = await preview_feed(crawl.runtime, user, page)
-    await subscribe(crawl.runtime, user, Wish(shown.url))
+    await subscribe(crawl.runtime, user, SubscribeOptions(shown.url))
     await crawl.check()
     assert (len(site.seen_at("/home")), site.count()) == (1, 1)
 
@@ -211,14 +223,14 @@ async def test_a_preview_and_following_it_ask_the_server_once(crawl: Crawl, site
 async def test_what_one_user_previewed_is_not_what_another_follows(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     await preview_feed(crawl.runtime, await crawl.person(), site.feed_url())
-    await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(site.feed_url()))
     assert site.count() == 2
 
 
 async def test_a_server_that_asks_for_peace_is_not_asked_again(crawl: Crawl, site: FeedSite) -> None:
     site.misbehave(status=429, headers={"Retry-After": "3600"})
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     await crawl.check()
     assert (site.count(), made.feed.state.status) == (1, "temporary_error")
 
@@ -228,7 +240,7 @@ async def test_a_permanent_redirect_is_followed_to_the_feed_s_own_address(
 ) -> None:
     site.publish("Hello", key="a", feed="new")
     site.redirect(site.feed_url("new"))
-    made = await subscribe(crawl.runtime, await crawl.person(), Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, await crawl.person(), SubscribeOptions(site.feed_url()))
     assert (made.url, made.unread, made.feed.state.redirect_url) == (site.feed_url("new"), 1, None)
     assert (site.count(), site.count("new")) == (1, 1)
 
@@ -236,14 +248,14 @@ async def test_a_permanent_redirect_is_followed_to_the_feed_s_own_address(
 async def test_the_address_shown_is_the_one_that_a_redirect_led_to(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     site.publish("Hello", key="a", feed="new")
     site.redirect(site.feed_url("new"))
     for _ in range(3):
         await crawl.check_anyway(made.feed.id)
     seen = await _get(crawl, user, made.id)
     assert (seen.url, seen.asked_url) == (site.feed_url("new"), site.feed_url())
-    same = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url()))
+    same = await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url()))
     assert same.feed.id == made.feed.id
 
 
@@ -254,19 +266,19 @@ async def test_an_address_that_is_private_now_and_was_shared_is_not_followed_twi
     user, address = await crawl.person(), f"{site.feed_url()}?sid=1234"
     await crawl.follow(address, user_id=user)
     with pytest.raises(Conflict):
-        await subscribe(crawl.runtime, user, Wish(address))
+        await subscribe(crawl.runtime, user, SubscribeOptions(address))
 
 
 async def test_coming_back_brings_the_read_state_back(crawl: Crawl, site: FeedSite) -> None:
     site.publish("One", key="a")
     site.publish("Two", key="b")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     await crawl.check()
     await unsubscribe(crawl.runtime, user, made.id)
     async with crawl.runtime.db.read() as tx:
         assert await subscriptions.every(tx, user) == []
-    again = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    again = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     assert (again.id, again.unread) == (made.id, 2)
 
 
@@ -274,9 +286,9 @@ async def test_another_address_moves_the_subscription_with_its_settings(crawl: C
     site.publish("Hello", key="a")
     site.publish("Elsewhere", key="b", feed="other")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), title="Mine"))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), title="Mine"))
     moved = await change_subscription(
-        crawl.runtime, user, made.id, Change(url=site.feed_url("other"), full_text="always")
+        crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"), full_text="always")
     )
     assert (moved.feed.url, moved.title, moved.full_text) == (site.feed_url("other"), "Mine", "always")
     async with crawl.runtime.db.read() as tx:
@@ -288,12 +300,14 @@ async def test_a_moved_subscription_keeps_its_id_there_and_back(crawl: Crawl, si
     site.publish("Two", key="b")
     site.publish("Elsewhere", key="c", feed="other")
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     await crawl.check()
-    there = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url("other")))
+    there = await change_subscription(
+        crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"))
+    )
     await crawl.check()
     assert (there.id, (await _get(crawl, user, made.id)).unread) == (made.id, 1)
-    back = await change_subscription(crawl.runtime, user, made.id, Change(url=site.feed_url()))
+    back = await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url()))
     assert (back.id, back.feed.url, back.unread) == (made.id, site.feed_url(), 2)
 
 
@@ -301,11 +315,11 @@ async def test_moving_to_a_followed_address_is_a_conflict_and_changes_nothing(
     crawl: Crawl, site: FeedSite
 ) -> None:
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
-    await subscribe(crawl.runtime, user, Wish(site.feed_url("other"), looked=True))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url("other"), looked=True))
     with pytest.raises(Conflict, match=r"^A feed with this URL already exists$"):
         await change_subscription(
-            crawl.runtime, user, made.id, Change(url=site.feed_url("other"), title="Changed")
+            crawl.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"), title="Changed")
         )
     assert (await _get(crawl, user, made.id)).own_title is None
 
@@ -315,13 +329,13 @@ async def test_nobody_changes_another_s_subscription_or_uses_their_folder(
 ) -> None:
     mine, theirs = await crawl.person(), await crawl.person()
     folder = await create_folder(crawl.runtime, theirs, "Theirs")
-    made = await subscribe(crawl.runtime, mine, Wish(site.feed_url(), looked=True))
+    made = await subscribe(crawl.runtime, mine, SubscribeOptions(site.feed_url(), looked=True))
     with pytest.raises(NotFound):
-        await change_subscription(crawl.runtime, theirs, made.id, Change(title="Stolen"))
+        await change_subscription(crawl.runtime, theirs, made.id, SubscriptionChange(title="Stolen"))
     with pytest.raises(NotFound):
         await unsubscribe(crawl.runtime, theirs, made.id)
     with pytest.raises(NotFound):
-        await change_subscription(crawl.runtime, mine, made.id, Change(folder_id=folder.id))
+        await change_subscription(crawl.runtime, mine, made.id, SubscriptionChange(folder_id=folder.id))
 
 
 async def test_the_list_is_filtered_by_name_status_and_folder(crawl: Crawl, site: FeedSite) -> None:
@@ -329,10 +343,12 @@ async def test_the_list_is_filtered_by_name_status_and_folder(crawl: Crawl, site
     site.misbehave(feed="bad", status=404)
     user = await crawl.person()
     folder = await create_folder(crawl.runtime, user, "News")
-    await subscribe(crawl.runtime, user, Wish(site.feed_url("good"), folder.id, "Good 100%", looked=True))
-    await subscribe(crawl.runtime, user, Wish(site.feed_url("bad"), None, "Bad", looked=True))
+    await subscribe(
+        crawl.runtime, user, SubscribeOptions(site.feed_url("good"), folder.id, "Good 100%", looked=True)
+    )
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url("bad"), None, "Bad", looked=True))
     await crawl.check()
-    await subscribe(crawl.runtime, user, Wish(site.feed_url("new"), None, "New", looked=True))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url("new"), None, "New", looked=True))
     assert await _titles(crawl, user, SubscriptionFilter()) == ["Bad", "Good 100%", "New"]
     assert await _titles(crawl, user, SubscriptionFilter(status="working")) == ["Good 100%"]
     assert await _titles(crawl, user, SubscriptionFilter(status="error")) == ["Bad"]
@@ -346,9 +362,9 @@ async def test_the_list_is_filtered_by_name_status_and_folder(crawl: Crawl, site
 async def test_refreshing_all_leaves_out_what_is_paused(crawl: Crawl, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await crawl.person()
-    await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
-    paused = await subscribe(crawl.runtime, user, Wish(site.feed_url("other"), looked=True))
-    await change_subscription(crawl.runtime, user, paused.id, Change(paused=True))
+    await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
+    paused = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url("other"), looked=True))
+    await change_subscription(crawl.runtime, user, paused.id, SubscriptionChange(paused=True))
     assert await refresh_all(crawl.runtime, user) == (1, [])
 
 
@@ -356,7 +372,7 @@ async def test_a_new_interval_moves_the_next_check_at_once(crawl: Crawl, site: F
     for days in range(3):  # a rare feed: checked once a day
         site.publish(f"{days}", published=datetime.now(UTC) - timedelta(days=100 * (days + 1)))
     user, other = await crawl.person(), await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url()))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url()))
     feed_id = await crawl.follow(site.feed_url(), user_id=other)
     await crawl.check()
     before = await crawl.state(feed_id)
@@ -364,7 +380,7 @@ async def test_a_new_interval_moves_the_next_check_at_once(crawl: Crawl, site: F
     assert before.next_check_at - before.last_checked_at > 20 * HOUR
 
     async def wait_with(**change: Any) -> tuple[Millis, str | None]:
-        await change_subscription(crawl.runtime, user, made.id, Change(**change))
+        await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(**change))
         state = await crawl.state(feed_id)
         assert state.next_check_at and state.last_checked_at
         return state.next_check_at - state.last_checked_at, state.next_check_rule
@@ -386,10 +402,10 @@ async def test_a_new_interval_heeds_failures_and_what_the_server_asked_for(
     crawl: Crawl, site: FeedSite
 ) -> None:
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
     site.misbehave(status=503, retry_after=7200)
     await crawl.check()
-    await change_subscription(crawl.runtime, user, made.id, Change(interval=15 * MINUTE))
+    await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(interval=15 * MINUTE))
     state = await crawl.state(made.feed.id)
     assert state.next_check_at is not None and state.next_check_at >= (state.retry_after_until or 0) > 0
 
@@ -398,13 +414,13 @@ async def test_a_new_interval_holds_for_a_feed_that_is_being_checked(crawl: Craw
     for days in range(3):
         site.publish(f"{days}", published=datetime.now(UTC) - timedelta(days=100 * (days + 1)))
     user = await crawl.person()
-    made = await subscribe(crawl.runtime, user, Wish(site.feed_url(), looked=True))
+    made = await subscribe(crawl.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
     answer = asyncio.Event()
     site.misbehave(until=answer)
     checking = asyncio.create_task(crawl.check())
     while site.arrived.count("/main.feed") < 1:  # noqa: ASYNC110  the site has no event for it
         await asyncio.sleep(0.01)
-    await change_subscription(crawl.runtime, user, made.id, Change(interval=HOUR))
+    await change_subscription(crawl.runtime, user, made.id, SubscriptionChange(interval=HOUR))
     answer.set()
     await checking
     site.behave()

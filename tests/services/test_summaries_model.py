@@ -10,7 +10,7 @@ import pytest
 from reedbed.domain.ai import BreakerPolicy, Budget, Price
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
-from reedbed.services.ai_worker import Nap, Task, give_back, next_task, write_task
+from reedbed.services.ai_worker import NothingDue, Task, give_back, next_task, write_task
 from reedbed.services.instance import queue_state
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines
@@ -356,7 +356,7 @@ async def test_a_worker_that_dies_in_a_call_costs_one_repeated_call(desk: Desk, 
     assert isinstance(task, Task) and task.permit is not None and task.work.prompt is not None
     await task.permit.model.ask(task.work.prompt)  # and here the worker is killed
     second = replace(desk.runtime, name="that worker")
-    assert isinstance(await next_task(second), Nap)
+    assert isinstance(await next_task(second), NothingDue)
     desk.pass_time(LEASE + SECOND)
     await _drain(second)
     assert server.calls == 2
@@ -371,7 +371,7 @@ async def test_a_slow_model_is_given_the_time_that_is_set(desk: Desk, server: Mo
     second = replace(desk.runtime, name="that worker")
     assert isinstance(await next_task(desk.runtime), Task)
     desk.pass_time(LEASE + SECOND)
-    assert isinstance(await next_task(second), Nap)
+    assert isinstance(await next_task(second), NothingDue)
     desk.pass_time(LEASE)
     assert isinstance(await next_task(second), Task)
 
@@ -440,7 +440,7 @@ async def _drain(runtime: Runtime) -> None:
         found = await next_task(runtime)
         if isinstance(found, Task):
             await write_task(runtime, found)
-        elif isinstance(found, Nap):
+        elif isinstance(found, NothingDue):
             idle += 1
             await asyncio.sleep(0.01)
 

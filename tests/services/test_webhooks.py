@@ -12,13 +12,13 @@ import pytest
 from reedbed.domain.errors import Conflict
 from reedbed.domain.rules import read_action
 from reedbed.domain.times import DAY, HOUR, MINUTE
-from reedbed.domain.webhooks import CHOOSABLE, Event, Webhook
+from reedbed.domain.webhooks import CHOOSABLE, Webhook, WebhookEvent
 from reedbed.services import jobs
 from reedbed.services.digests import ask_digest
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.rules.manage import create_rule
 from reedbed.services.webhooks import (
-    MOST_WEBHOOKS,
+    MAX_WEBHOOKS,
     Changes,
     change_webhook,
     create_webhook,
@@ -103,7 +103,7 @@ async def test_only_the_followers_who_asked_are_told(site: FeedSite, crawl: Craw
     site.put("/other", "thanks")
     other = await crawl.person()
     await create_webhook(crawl.runtime, other, f"{site.url}/other", frozenset(CHOOSABLE))
-    await create_webhook(crawl.runtime, user, f"{site.url}/hook", frozenset({Event.DIGEST}))
+    await create_webhook(crawl.runtime, user, f"{site.url}/hook", frozenset({WebhookEvent.DIGEST}))
     await arrive(crawl, site, user, "A heron")
     assert told(site) == told(site, "/other") == []
 
@@ -111,7 +111,7 @@ async def test_only_the_followers_who_asked_are_told(site: FeedSite, crawl: Craw
 async def test_a_match_of_a_rule_is_told_once_however_many_ways_it_has(
     site: FeedSite, crawl: Crawl, user: int, hook: Webhook
 ) -> None:
-    await change_webhook(crawl.runtime, user, hook.id, Changes(events=frozenset({Event.RULE_MATCH})))
+    await change_webhook(crawl.runtime, user, hook.id, Changes(events=frozenset({WebhookEvent.RULE_MATCH})))
     ways = [read_action("notify", "page"), read_action("notify", "webhook", hook.url)]
     made = await create_rule(crawl.runtime, user, draft(*ways))
     await arrive(crawl, site, user, "A heron", "A duck")
@@ -135,7 +135,7 @@ async def test_the_address_in_a_rule_is_a_webhook_like_any_other(
 async def test_a_digest_is_told_with_its_words(
     site: FeedSite, crawl: Crawl, user: int, hook: Webhook
 ) -> None:
-    await change_webhook(crawl.runtime, user, hook.id, Changes(events=frozenset({Event.DIGEST})))
+    await change_webhook(crawl.runtime, user, hook.id, Changes(events=frozenset({WebhookEvent.DIGEST})))
     site.publish("A heron was seen in the reeds")
     await crawl.follow(site.feed_url(), user_id=user)
     await crawl.check()
@@ -251,7 +251,7 @@ async def test_deleting_what_was_to_be_told_ends_the_call(
 
 
 async def test_there_are_so_many_webhooks_and_no_more(crawl: Crawl, user: int) -> None:
-    for number in range(MOST_WEBHOOKS):
+    for number in range(MAX_WEBHOOKS):
         await create_webhook(crawl.runtime, user, f"https://example.org/{number}", frozenset())
     with pytest.raises(Conflict):
         await create_webhook(crawl.runtime, user, "https://example.org/more", frozenset())
@@ -280,8 +280,8 @@ async def test_arrival_costs_one_statement_when_nobody_has_webhooks(
 
 
 async def test_a_mail_tells_that_a_webhook_was_switched_off(hook: Webhook) -> None:
-    from reedbed.domain.webhooks import switched_off_letter
+    from reedbed.domain.webhooks import switched_off_email
 
-    letter = switched_off_letter("a@example.org", replace(hook, name="Mine"), "no", "https://reader.example")
+    letter = switched_off_email("a@example.org", replace(hook, name="Mine"), "no", "https://reader.example")
     assert "Mine" in letter.subject
     assert f"https://reader.example/settings/webhooks/{hook.id}" in letter.text

@@ -6,7 +6,7 @@ from typing import Any
 from reedbed.domain.ai import BreakerPolicy
 from reedbed.domain.summaries import SummaryState
 from reedbed.domain.users import User
-from reedbed.services.ai_worker import Gone, Nap, Task, next_task, write_task
+from reedbed.services.ai_worker import NothingDue, Skipped, Task, next_task, write_task
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.services.summaries import get_summary
 from reedbed.store import users
@@ -79,9 +79,9 @@ class Desk:
                 case Task() as task:
                     tried += task.permit is not None or self.runtime.ai.model is None
                     await write_task(self.runtime, task)
-                case Nap():
+                case NothingDue():
                     break
-                case Gone():
+                case Skipped():
                     continue
         return tried
 

@@ -118,7 +118,7 @@ class Library:
 
     async def forget(self, entry: int) -> None:
         async with self.db.write() as tx:
-            await unread.delete_entries(tx, [entry])
+            await unread.delete_rows_of(tx, [entry])
             await tx.run(_DELETE_ENTRY, {"id": entry})
 
     async def subscription(self, user: int, feed: int) -> Any:

@@ -24,7 +24,7 @@ NOON = 1_790_000_000_000
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from reedbed.store.backup import restore_sqlite
+from reedbed.store.startup import restore_sqlite
 
 left = int(sys.argv[1])
 

@@ -74,7 +74,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_and_the_next_one_wo
 
 async def test_a_transaction_at_once_is_whole(db: Database) -> None:
     async def work(tx: Tx) -> str:
-        await tx.run_each(PUT, [_row("a"), _row("b")])
+        await tx.run_many(PUT, [_row("a"), _row("b")])
         await tx.run(DELETE, {"key": "a"})
         return "done"
 
@@ -82,9 +82,9 @@ async def test_a_transaction_at_once_is_whole(db: Database) -> None:
         await tx.run(PUT, _row("c"))
         raise RuntimeError
 
-    assert await db.write_at_once(work) == "done"
+    assert await db.write_now(work) == "done"
     with pytest.raises(RuntimeError):
-        await db.write_at_once(fail)
+        await db.write_now(fail)
     assert await _keys(db) == ["b"]
 
 
@@ -95,7 +95,7 @@ async def test_on_sqlite_a_transaction_at_once_waits_for_nothing_else(sqlite_url
 
     db = await open_database(sqlite_url)
     with pytest.raises(RuntimeError, match="nothing but its database"):
-        await db.write_at_once(doze)
+        await db.write_now(doze)
     assert await _keys(db) == []
     await db.close()
 
@@ -110,7 +110,7 @@ async def test_the_log_of_sqlite_is_brought_over_beside_the_writer(
     async with asyncio.timeout(30):
         for part in count():
             async with db.write() as tx:
-                await tx.run_each(PUT, [_row(f"{part} {number}") for number in range(100)])
+                await tx.run_many(PUT, [_row(f"{part} {number}") for number in range(100)])
             if await asyncio.to_thread(_in_the_file, sqlite_url) >= 300:
                 break
     await db.close()
@@ -136,7 +136,7 @@ async def test_concurrent_read_then_write_transactions_all_succeed(db: Database)
 
 async def test_a_list_is_one_parameter(db: Database) -> None:
     async with db.write() as tx:
-        await tx.run_each(PUT, [_row("a", 1), _row("b", 2), _row("c", 3)])
+        await tx.run_many(PUT, [_row("a", 1), _row("b", 2), _row("c", 3)])
         assert {row[0] for row in await tx.all(SOME, {"moments": [1, 3, 9]})} == {"a", "c"}
         assert await tx.all(SOME, {"moments": []}) == []
 
@@ -159,8 +159,8 @@ async def test_run_tells_how_many_rows_it_touched(db: Database) -> None:
 
 async def test_a_statement_that_returns_rows_can_run_for_its_effect_on_many(db: Database) -> None:
     async with db.write() as tx:
-        await tx.run_each(PUT, [_row("a"), _row("b"), _row("b")])
-        await tx.run_each(PUT, [])
+        await tx.run_many(PUT, [_row("a"), _row("b"), _row("b")])
+        await tx.run_many(PUT, [])
     assert await _keys(db) == ["a", "b"]
 
 

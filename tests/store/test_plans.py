@@ -61,15 +61,15 @@ class Explained:
 
 
 def _page(view: str, found: str, *, order: Any = "newest", continued: bool = False) -> Statement:
-    return entry_lists._PAGE(entry_lists._Shape(view, order, found, False, continued, False, True))
+    return entry_lists._PAGE(entry_lists._ListVariant(view, order, found, False, continued, False, True))
 
 
 def _stage(change: Any, *parts: str) -> Statement:
-    return selecting._STAGE(selecting._Shape(change, "all", frozenset(parts)))
+    return selecting._STAGE(selecting._MarkVariant(change, "all", frozenset(parts)))
 
 
 def _stream(read: bool | None) -> Statement:
-    shape = entry_streams._Shape("newest", read, None, None, frozenset({"after_id"}))
+    shape = entry_streams._StreamVariant("newest", read, None, None, frozenset({"after_id"}))
     return entry_streams._STREAM(shape)
 
 

@@ -16,7 +16,7 @@ from reedbed.store.read_state import counts, undo, unread
 from reedbed.store.read_state import mark as mark_all
 from reedbed.store.read_state import mark as selecting
 from reedbed.store.read_state import stars as marks
-from reedbed.store.read_state.mark import Chosen
+from reedbed.store.read_state.mark import ResolvedSelection
 from tests.effort import EFFORT
 from tests.store.library import Library
 from tests.store.reading_model import Act
@@ -118,13 +118,13 @@ class ReadingMachine(ReadingWorld):
     @rule(who=WHO, read=st.booleans(), picks=FEW)
     def mark_ids(self, who: int, read: bool, picks: list[int]) -> None:
         chosen = {self._entry(pick) for pick in picks}
-        self._mark_chosen(self.users[who], read, Chosen(ids=sorted(chosen)), chosen)
+        self._mark_chosen(self.users[who], read, ResolvedSelection(ids=sorted(chosen)), chosen)
 
     @rule(who=WHO, read=st.booleans(), name=TAG)
     def mark_tag(self, who: int, read: bool, name: str) -> None:
         user = self.users[who]
         chosen = set(self.model.listed(user, ViewQuery("all", tag=name)))
-        self._mark_chosen(user, read, Chosen(tag=name), chosen)
+        self._mark_chosen(user, read, ResolvedSelection(tag=name), chosen)
 
     @precondition(lambda self: self.model.entries)
     @rule(
@@ -155,9 +155,9 @@ class ReadingMachine(ReadingWorld):
         }
         ids = None if feeds is None else sorted(feeds)
         where: dict[str, Any] = {how: place[0] if how == "older_than" else place}
-        self._mark_chosen(user, read, Chosen(view=view, feed_ids=ids, **where), chosen)
+        self._mark_chosen(user, read, ResolvedSelection(view=view, feed_ids=ids, **where), chosen)
 
-    def _mark_chosen(self, user: int, read: bool, chosen: Chosen, expected: set[int]) -> None:
+    def _mark_chosen(self, user: int, read: bool, chosen: ResolvedSelection, expected: set[int]) -> None:
         act = self._act(user, "read" if read else "unread")
 
         async def do() -> int:

@@ -14,8 +14,8 @@ from reedbed.store.search import planner as lists
 from reedbed.store.search import planner as ways
 from reedbed.store.search import postgresql as tsvector
 from reedbed.store.search import sqlite as fts5
-from reedbed.store.search.filters import Narrow
-from reedbed.store.search.planner import Hit, Lists, Span, Stepped, Way
+from reedbed.store.search.filters import SearchFilter
+from reedbed.store.search.planner import Hit, IdRange, Lists, SearchPlan, Stepped
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
@@ -188,17 +188,17 @@ async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(
     feeds = [await library.feed() for _ in range(30)]
     reader = await library.reader(*feeds)
     async with library.db.read() as tx:
-        some, most = (Narrow(unread, feeds=frozenset(feeds[:number])) for number in (10, 25))
+        some, most = (SearchFilter(unread, feeds=frozenset(feeds[:number])) for number in (10, 25))
         assert await lists.lists_of(tx, reader, some) == Lists(feeds[:10])
         assert await lists.lists_of(tx, reader, most) == Lists(None)
-        assert await lists.lists_of(tx, reader, Narrow(unread)) == Lists(None)
+        assert await lists.lists_of(tx, reader, SearchFilter(unread)) == Lists(None)
 
 
 async def test_feeds_of_others_lie_in_the_list_of_all_but_not_of_what_is_unread(library: Library) -> None:
     feeds = [await library.feed() for _ in range(100)]
     reader = await library.reader(*feeds[:30])
     async with library.db.read() as tx:
-        of_all, of_unread = (Narrow(unread, feeds=frozenset(feeds[:25])) for unread in (None, True))
+        of_all, of_unread = (SearchFilter(unread, feeds=frozenset(feeds[:25])) for unread in (None, True))
         assert await lists.lists_of(tx, reader, of_all) == Lists(feeds[:25])
         assert await lists.lists_of(tx, reader, of_unread) == Lists(None)
 
@@ -219,12 +219,12 @@ async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(
 
 
 async def test_what_costs_more_than_a_page_may_goes_on_nevertheless() -> None:
-    async def step(span: Span, most: int) -> Stepped:
+    async def step(span: IdRange, most: int) -> Stepped:
         start = span.beyond.sort_at if span.beyond else 0
         hits = [Hit(Cursor(start + number, 0), start + number) for number in range(1, most + 1)]
         return Stepped(hits, set(), 1e9)
 
-    way = Way(step, Span("oldest"), 1.0, 5, toll=lambda: 1e9)
-    page = await ways.first_to_fill([way], 50, 1_000.0)
+    way = SearchPlan(step, IdRange("oldest"), 1.0, 5, fixed_cost=lambda: 1e9)
+    page = await ways.fill_page([way], 50, 1_000.0)
     assert page.ids == ()
     assert page.next == Cursor(51, 0)

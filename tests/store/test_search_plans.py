@@ -15,8 +15,8 @@ from reedbed.store.search import filters as narrowing
 from reedbed.store.search import planner as lists
 from reedbed.store.search import postgresql as tsvector
 from reedbed.store.search import sqlite as fts5
-from reedbed.store.search.filters import Narrow, words_of
-from reedbed.store.search.planner import Span
+from reedbed.store.search.filters import SearchFilter, words_of
+from reedbed.store.search.planner import IdRange
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
@@ -58,15 +58,15 @@ PLACES = {"beyond_at": 1, "beyond_id": 1, "most": 50, "rank": 49, "feeds": [1, 2
 @pytest.mark.parametrize(
     ("narrow", "index"),
     [
-        (Narrow(), "ix_entries_sort"),
-        (Narrow(feeds=frozenset({1})), "ix_entries_feed_sort"),
-        (Narrow(unread=True), "SEARCH unread USING PRIMARY KEY"),
-        (Narrow(unread=True, feeds=frozenset({1})), "ix_unread_feed"),
-        (Narrow(starred=True), "SEARCH starred USING PRIMARY KEY"),
-        (Narrow(tags=frozenset({1})), "SEARCH entry_tags USING PRIMARY KEY"),
+        (SearchFilter(), "ix_entries_sort"),
+        (SearchFilter(feeds=frozenset({1})), "ix_entries_feed_sort"),
+        (SearchFilter(unread=True), "SEARCH unread USING PRIMARY KEY"),
+        (SearchFilter(unread=True, feeds=frozenset({1})), "ix_unread_feed"),
+        (SearchFilter(starred=True), "SEARCH starred USING PRIMARY KEY"),
+        (SearchFilter(tags=frozenset({1})), "SEARCH entry_tags USING PRIMARY KEY"),
     ],
 )
-async def test_sqlite_walks_a_list_along_its_index(sqlite_url: str, narrow: Narrow, index: str) -> None:
+async def test_sqlite_walks_a_list_along_its_index(sqlite_url: str, narrow: SearchFilter, index: str) -> None:
     statement = lists._WALKED(narrow.of_table, narrow.feeds is not None, BOUNDS)
     plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
     assert index in plan
@@ -74,7 +74,10 @@ async def test_sqlite_walks_a_list_along_its_index(sqlite_url: str, narrow: Narr
 
 
 async def test_sqlite_merges_lists_of_feeds_each_by_its_index(sqlite_url: str) -> None:
-    for narrow, index in ((Narrow(), "ix_entries_feed_sort"), (Narrow(unread=True), "ix_unread_feed")):
+    for narrow, index in (
+        (SearchFilter(), "ix_entries_feed_sort"),
+        (SearchFilter(unread=True), "ix_unread_feed"),
+    ):
         statement = lists._MERGED(narrow.of_table, True, BOUNDS)
         plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
         assert plan.count(index) == 2
@@ -84,14 +87,14 @@ async def test_sqlite_merges_lists_of_feeds_each_by_its_index(sqlite_url: str) -
 @pytest.mark.parametrize(
     ("narrow", "index"),
     [
-        (Narrow(), "SEARCH entries USING INTEGER PRIMARY KEY"),
-        (Narrow(unread=True), "uq_unread_entry (user_id=? AND entry_id=?)"),
-        (Narrow(starred=True), "uq_starred_entry (user_id=? AND entry_id=?)"),
-        (Narrow(tags=frozenset({1}), feeds=frozenset({1})), "(entry_id=? AND user_id=?"),
+        (SearchFilter(), "SEARCH entries USING INTEGER PRIMARY KEY"),
+        (SearchFilter(unread=True), "uq_unread_entry (user_id=? AND entry_id=?)"),
+        (SearchFilter(starred=True), "uq_starred_entry (user_id=? AND entry_id=?)"),
+        (SearchFilter(tags=frozenset({1}), feeds=frozenset({1})), "(entry_id=? AND user_id=?"),
     ],
 )
 async def test_sqlite_asks_who_may_see_an_entry_by_its_id(
-    sqlite_url: str, narrow: Narrow, index: str
+    sqlite_url: str, narrow: SearchFilter, index: str
 ) -> None:
     statement = narrowing._ALLOWED(narrowing._shape(narrow))
     plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
@@ -123,7 +126,7 @@ async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(
     async with shelf.library.db.read() as tx:
         plan = await tsvector.plan(tx, words_of(parse_search("rare", NOW)))
         assert "ix_search_entries_words" in await _postgresql_plan(tx, plan.index)
-        assert len(await tsvector.matches(tx, plan, Span("newest"), 50)) == 50
+        assert len(await tsvector.matches(tx, plan, IdRange("newest"), 50)) == 50
     for asked, statements in (("common", 5), ("comm*", 5), ("rare", 7), ("never", 6)):
         with counting() as count:
             found = await shelf.page(asked)

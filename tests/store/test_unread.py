@@ -80,7 +80,7 @@ async def test_a_forgotten_entry_leaves_every_count(library: Library) -> None:
     old, new = await library.entry(feed), await library.entry(feed)
     await library.leave(ben, feed)
     async with library.db.write() as tx:
-        await unread.delete_entries(tx, [old])
+        await unread.delete_rows_of(tx, [old])
     assert await library.unread_ids(ann) == [new]
     assert await library.unread_count(ann, feed) == 1
     await library.come_back(ben, feed)

@@ -7,7 +7,7 @@ from reedbed.services.mcp import CALL
 from reedbed.web.users import WORDS, event_words
 
 SERVICES = Path(__file__).parents[2] / "src" / "reedbed" / "services"
-NOTING = ("events.note", "event_log.note")
+NOTING = ("users.record_event",)
 BY_NAME = {CALL, "user_registered", "register_again"}
 
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from reedbed.api.feed_writer import ATOM, Masthead, as_atom, as_json_feed
+from reedbed.api.feed_writer import ATOM, FeedHeader, as_atom, as_json_feed
 from reedbed.domain.feeds import ParsedFeed
 from reedbed.ingest.parse import parse_feed
 from reedbed.store.entries.read import EntryWords
 
-HEAD = Masthead(
+HEAD = FeedHeader(
     id="tag:reeds.example,2026-11-15:published-1",
     title="Mine",
     self_url="https://reeds.example/published/x.atom",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.web.i18n import decimal, ngettext, retell, speak
+from reedbed.web.i18n import decimal, ngettext, set_language, translate_failure
 from reedbed.web.pages import environment
 from reedbed.web.views.layout import Count
 
@@ -31,19 +31,19 @@ NEVER_SHOWN = {
 
 @pytest.fixture(autouse=True)
 def german() -> Iterator[None]:
-    speak("de")
+    set_language("de")
     yield
-    speak("en")
+    set_language("en")
 
 
 def test_a_fraction_is_written_as_the_language_does() -> None:
     assert decimal(1234.56, 1) == "1\u202f234,6"
-    speak("en")
+    set_language("en")
     assert decimal(83.333, 1) == "83.3"
 
 
 def test_numbers_are_written_alike_in_plural_texts_and_on_their_own() -> None:
-    speak("en")
+    set_language("en")
     assert ngettext("%(num)s feed", "%(num)s feeds", 5_000) == "5\u202f000 feeds" == f"{Count(5_000)} feeds"
     assert ngettext("%(num)s feed", "%(num)s feeds", 1) == "1 feed"
     template = environment().from_string("{{ ngettext('%(num)s feed', '%(num)s feeds', 5000) }}")
@@ -54,7 +54,7 @@ def test_numbers_are_written_alike_in_plural_texts_and_on_their_own() -> None:
 def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
     written = list(_sentences(SOURCES / "ingest" / f"{name}.py"))
     assert written
-    assert [one for one in written if retell(one) == one and one not in NEVER_SHOWN] == []
+    assert [one for one in written if translate_failure(one) == one and one not in NEVER_SHOWN] == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_every_sentence_about_a_fetch_can_be_told(name: str) -> None:
 def test_what_a_model_a_list_a_hub_or_a_provider_did_can_be_told(name: str) -> None:
     written = [one.replace("{name}", "Reed ID") for one in _sentences(SOURCES / f"{name}.py")]
     assert written
-    assert [one for one in written if retell(one) == one and one not in NEVER_SHOWN] == []
+    assert [one for one in written if translate_failure(one) == one and one not in NEVER_SHOWN] == []
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_what_a_model_a_list_a_hub_or_a_provider_did_can_be_told(name: str) -> N
     ],
 )
 def test_places_are_filled_and_what_is_within_is_told_as_well(written: str, told: str) -> None:
-    assert retell(written) == told
+    assert translate_failure(written) == told
 
 
 def test_in_english_a_sentence_stays_as_it_was_written() -> None:
-    speak("en")
-    assert retell("example.org refuses connections.") == "example.org refuses connections."
+    set_language("en")
+    assert translate_failure("example.org refuses connections.") == "example.org refuses connections."
 
 
 def _sentences(file: Path) -> Iterator[str]:

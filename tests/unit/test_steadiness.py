@@ -1,5 +1,5 @@
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
-from reedbed.services.runtime import Steadiness
+from reedbed.services.runtime import ClockGuard
 
 
 class Uptime:
@@ -12,7 +12,7 @@ class Uptime:
 
 def test_a_clock_that_goes_is_trusted() -> None:
     uptime = Uptime()
-    steady = Steadiness(uptime)
+    steady = ClockGuard(uptime)
     for minute in range(600):
         uptime.ms = minute * MINUTE
         assert steady.trusts(1_000 * DAY + minute * MINUTE + minute % 7 * SECOND)
@@ -21,7 +21,7 @@ def test_a_clock_that_goes_is_trusted() -> None:
 def test_a_clock_that_jumped_is_trusted_again_after_an_hour() -> None:
     for jump in (3650 * DAY, -3650 * DAY, 2 * HOUR):
         uptime = Uptime()
-        steady = Steadiness(uptime)
+        steady = ClockGuard(uptime)
         steady.note(5_000 * DAY)
         uptime.ms += MINUTE
         assert not steady.trusts(5_000 * DAY + MINUTE + jump)

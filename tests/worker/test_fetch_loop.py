@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.events.redis import Reach, RedisPacer, connect
-from reedbed.services.jobs import while_alone
+from reedbed.events.redis import RedisAvailability, RedisHostThrottle, connect
+from reedbed.services.jobs import run_exclusively
 from reedbed.services.refresh import write as outcome_writer
 from reedbed.services.refresh.check import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
@@ -27,7 +27,7 @@ LEASED = "SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL"
 @pytest.fixture
 def sleepy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that looks for due feeds only when it is woken."""
-    monkeypatch.setattr(refresh, "LONGEST_NAP", 600.0)
+    monkeypatch.setattr(refresh, "MAX_SLEEP", 600.0)
 
 
 @pytest.mark.usefixtures("sleepy")
@@ -116,7 +116,8 @@ async def test_workers_together_have_only_so_many_requests_in_flight_at_a_host(
             site.publish("One", feed=f"f{number}")
             await crawl.follow(site.feed_url(f"f{number}"))
         one, other = (
-            replace(crawl.runtime, name=name, pacer=RedisPacer(client, Reach())) for name in ("one", "other")
+            replace(crawl.runtime, name=name, pacer=RedisHostThrottle(client, RedisAvailability()))
+            for name in ("one", "other")
         )
         async with _working(one), _working(other):
             await _until(lambda: _arrived(site, at_once))
@@ -188,21 +189,21 @@ async def test_one_process_does_a_chore_and_another_takes_over_when_it_dies(craw
 
     async def chore() -> None:
         done.append("first")
-        assert not await while_alone(other, "sweeping", never)
+        assert not await run_exclusively(other, "sweeping", never)
 
     async def never() -> None:
         raise AssertionError
 
-    assert await while_alone(crawl.runtime, "sweeping", chore)
-    assert await while_alone(other, "sweeping", lambda: _note(done, "second"))
+    assert await run_exclusively(crawl.runtime, "sweeping", chore)
+    assert await run_exclusively(other, "sweeping", lambda: _note(done, "second"))
     await crawl.change(
         "INSERT INTO leases (name, holder, taken_at, heartbeat_at, expires_at)"
         " VALUES ('icons', 'dead', 1, 1, :at)",
         at=crawl.runtime.now() + HOUR,
     )
-    assert not await while_alone(crawl.runtime, "icons", never)
+    assert not await run_exclusively(crawl.runtime, "icons", never)
     crawl.clock.ahead += HOUR
-    assert await while_alone(crawl.runtime, "icons", lambda: _note(done, "third"))
+    assert await run_exclusively(crawl.runtime, "icons", lambda: _note(done, "third"))
     assert done == ["first", "second", "third"]
 
 
@@ -212,7 +213,7 @@ async def test_a_chore_is_given_up_when_its_lease_is_lost(crawl: Crawl) -> None:
         await asyncio.sleep(5)
 
     with pytest.raises(asyncio.CancelledError):
-        await while_alone(crawl.runtime, "sweeping", chore, ttl=150)
+        await run_exclusively(crawl.runtime, "sweeping", chore, ttl=150)
 
 
 @asynccontextmanager

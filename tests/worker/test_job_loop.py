@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.services.jobs import Done, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
@@ -36,7 +36,7 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
 
 async def test_a_hint_that_comes_while_the_loop_begins_is_heard(crawl: Crawl) -> None:
     async with asyncio.timeout(10), waking(crawl.runtime, asyncio.Event(), "wake") as wake:
-        await crawl.runtime.bus.publish(Hint("wake"))
+        await crawl.runtime.bus.publish(ChangeEvent("wake"))
         await wake.wait()
 
 

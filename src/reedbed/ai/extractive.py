@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
-from reedbed.domain.questions import Passage, coverage, padded
+from reedbed.domain.questions import CitablePassage, coverage, padded
 from reedbed.domain.records import record
 from reedbed.domain.stopwords import LEANING, LEANING_EAST, NO_PROSE, SMALL
 from reedbed.domain.text import CJK
@@ -67,12 +67,12 @@ def _is_end(line: str, dot: int, after: int, signs: str) -> bool:
     return not (is_ordinal or is_initial or last.lower() in _ABBREVIATIONS)
 
 
-MOST_SENTENCES = 3
-LONGEST_TEXT = 700
-LONGEST_LINE = 140
+MAX_SENTENCES = 3
+MAX_TEXT_LENGTH = 700
+MAX_LINE_LENGTH = 140
 MAX_READ = 60_000
 """Characters looked at: the rest of a longer text is not what it is about."""
-MOST_CANDIDATES = 250
+MAX_CANDIDATES = 250
 
 _WORD = re.compile(f"[{CJK}]|[^\\W\\d_{CJK}]+(?:['’][^\\W\\d_]+)?|\\d[\\d.,]*")
 _WIDE = re.compile(f"[{CJK}]")
@@ -85,10 +85,10 @@ _DATELINE = re.compile(
     r"(?:[A-ZÀ-Ý][A-ZÀ-Ý.'-]{2,}(?: [A-ZÀ-Ý.'-]{2,}){0,3}(?:, [^—–-]{2,30})?(?: \([^)]{2,20}\))?"
     r"|[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4})\s(?:[—–]|--?)\s"
 )
-_LEAST_WORDS = 6
-_MOST_WORDS = 45
-_LEAST_WIDE = 12
-_MOST_WIDE = 130
+_MIN_WORDS = 6
+_MAX_WORDS = 45
+_MIN_WIDE = 12
+_MAX_WIDE = 130
 
 
 @record
@@ -114,8 +114,8 @@ def extract(title: str, text: str) -> Extract:
     found = _read(text[:MAX_READ])
     good = [one for one in found if _is_prose(one)]
     if not good:
-        plain = " ".join(text[: 4 * LONGEST_TEXT].split())
-        return Extract(_cut(plain, LONGEST_TEXT), _cut(plain, LONGEST_LINE))
+        plain = " ".join(text[: 4 * MAX_TEXT_LENGTH].split())
+        return Extract(_cut(plain, MAX_TEXT_LENGTH), _cut(plain, MAX_LINE_LENGTH))
     scores = _scores(title, good)
     chosen = _choose(good, scores)
     return Extract(_joined(chosen), _one_line(title, good, scores, chosen))
@@ -130,7 +130,7 @@ def _read(text: str) -> list[_Sentence]:
     found: list[_Sentence] = []
     block_before = -1
     for place, (block, whole) in enumerate(sentences(text)):
-        if place == MOST_CANDIDATES:
+        if place == MAX_CANDIDATES:
             break
         sentence = _without_dateline(whole) if place < 5 else whole
         all_words = _WORD.findall(sentence.lower())
@@ -157,7 +157,7 @@ def _pairs(signs: Sequence[str]) -> list[str]:
 
 def _is_prose(one: _Sentence) -> bool:
     wide = _is_wide(one)
-    if one.length < (_LEAST_WIDE if wide else _LEAST_WORDS) or not one.words:
+    if one.length < (_MIN_WIDE if wide else _MIN_WORDS) or not one.words:
         return False
     if not _ENDS.search(one.text) or one.text.endswith((":", "：")):
         return False
@@ -199,7 +199,7 @@ def _manner(one: _Sentence) -> float:
         factor *= 0.4
     if one.text[0].islower():
         factor *= 0.3  # the rest of a torn line
-    if one.length > (_MOST_WIDE if _is_wide(one) else _MOST_WORDS):
+    if one.length > (_MAX_WIDE if _is_wide(one) else _MAX_WORDS):
         factor *= 0.5
     first = one.text[:2].lower()
     return factor * (0.8 if first in ("i ", "i'", "i’") else 1.0)
@@ -229,10 +229,10 @@ def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Senten
     length = 0
     alone = [one for one in good if not _leans(one.text)] or good
     rest = sorted(alone, key=lambda one: -scores[one.place])[:25]
-    while rest and len(chosen) < MOST_SENTENCES:
+    while rest and len(chosen) < MAX_SENTENCES:
         best = max(rest, key=lambda one: scores[one.place] * (1 - _overlap(one, chosen)))
         rest.remove(best)
-        if chosen and (length + len(best.text) > LONGEST_TEXT or _overlap(best, chosen) > 0.6):
+        if chosen and (length + len(best.text) > MAX_TEXT_LENGTH or _overlap(best, chosen) > 0.6):
             continue
         if len(chosen) > 1 and scores[best.place] < 0.3 * scores[chosen[0].place]:
             break
@@ -253,7 +253,7 @@ def _joined(chosen: Sequence[_Sentence]) -> str:
     for one in chosen:
         gap = "" if not text or _is_wide(one) else " "
         text += gap + one.text
-    return _cut(text, LONGEST_TEXT)
+    return _cut(text, MAX_TEXT_LENGTH)
 
 
 def _one_line(
@@ -261,7 +261,7 @@ def _one_line(
 ) -> str:
     """The best sentence that fits and says more than the title; else the best one, shortened at a clause."""
     told = set(_content(_WORD.findall(title.lower())))
-    fits = [one for one in good if len(_tight(one.text)) <= LONGEST_LINE and not _leans(one.text)]
+    fits = [one for one in good if len(_tight(one.text)) <= MAX_LINE_LENGTH and not _leans(one.text)]
     fits = [one for one in fits if set(one.words) - told]
     best = max(chosen, key=lambda one: scores[one.place])
     short = max(fits, key=lambda one: scores[one.place], default=None)
@@ -271,18 +271,18 @@ def _one_line(
 
 
 def _tight(text: str) -> str:
-    return text if len(text) <= LONGEST_LINE else _ASIDE.sub("", text)
+    return text if len(text) <= MAX_LINE_LENGTH else _ASIDE.sub("", text)
 
 
 def _clause(text: str) -> str:
-    if len(text) <= LONGEST_LINE:
+    if len(text) <= MAX_LINE_LENGTH:
         return text
     cuts = [
         cut.start()
-        for cut in _CLAUSE.finditer(text, 0, LONGEST_LINE - 1)
-        if cut.start() > LONGEST_LINE * 3 // 4
+        for cut in _CLAUSE.finditer(text, 0, MAX_LINE_LENGTH - 1)
+        if cut.start() > MAX_LINE_LENGTH * 3 // 4
     ]
-    return f"{text[: cuts[-1]]}…" if cuts else _cut(text, LONGEST_LINE)
+    return f"{text[: cuts[-1]]}…" if cuts else _cut(text, MAX_LINE_LENGTH)
 
 
 def _cut(text: str, limit: int) -> str:
@@ -293,16 +293,16 @@ def _cut(text: str, limit: int) -> str:
     return f"{head[:blank] if blank > limit // 2 else head}".rstrip(" ,;:.–—-") + "…"
 
 
-MOST_QUOTES = 5
-MOST_SOURCES = 10
+MAX_QUOTES = 5
+MAX_SOURCES = 10
 MAX_QUOTED_TEXT = 20_000
 MAX_QUOTED_SENTENCES = 150
-LONGEST_QUOTE = 400
+MAX_QUOTE_LENGTH = 400
 LEAST = 0.6
 """Of what was asked about, a sentence and the title above it must name so much."""
 OF_ITS_OWN = 0.34
 """And the sentence alone so much: a title does not make every sentence below it an answer."""
-LEAST_WORDS = 4
+MIN_WORDS = 4
 """Less is a heading or a caption."""
 
 
@@ -310,11 +310,11 @@ LEAST_WORDS = 4
 class _Quote:
     text: str
     score: float
-    passage: Passage
+    passage: CitablePassage
     words: str
 
 
-def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Sentence, ...]:
+def quote(worth: Mapping[str, float], passages: Sequence[CitablePassage]) -> tuple[Sentence, ...]:
     """The best sentences, each once with all the entries that hold it; none where nothing fits."""
     found = [one for passage in passages for one in _fitting(worth, passage)]
     claims: dict[str, Sentence] = {}
@@ -322,13 +322,13 @@ def quote(worth: Mapping[str, float], passages: Sequence[Passage]) -> tuple[Sent
         known = claims.get(one.words)
         if known is not None:
             claims[one.words] = _seen_again(known, one.passage.entry_id)
-        elif len(claims) < MOST_QUOTES:
-            text = bounded(one.text, LONGEST_QUOTE)
+        elif len(claims) < MAX_QUOTES:
+            text = bounded(one.text, MAX_QUOTE_LENGTH)
             claims[one.words] = Sentence(text, (one.passage.entry_id,), one.passage.language)
     return tuple(claims.values())
 
 
-def excerpt(worth: Mapping[str, float], passage: Passage, limit: int) -> str:
+def excerpt(worth: Mapping[str, float], passage: CitablePassage, limit: int) -> str:
     """The beginning of an entry and what it says of the matter, for a model to read."""
     whole = [text for _, text in sentences(passage.text[:MAX_QUOTED_TEXT])][:MAX_QUOTED_SENTENCES]
     order = sorted(range(len(whole)), key=lambda place: (place > 1, -coverage(padded(whole[place]), worth)))
@@ -342,7 +342,7 @@ def excerpt(worth: Mapping[str, float], passage: Passage, limit: int) -> str:
     return bounded(" ".join(whole[place] for place in sorted(chosen)), limit)
 
 
-def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
+def _fitting(worth: Mapping[str, float], passage: CitablePassage) -> Iterator[_Quote]:
     title = padded(passage.title)
     for number, (_, text) in enumerate(sentences(passage.text[:MAX_QUOTED_TEXT])):
         if number == MAX_QUOTED_SENTENCES:
@@ -358,9 +358,9 @@ def _fitting(worth: Mapping[str, float], passage: Passage) -> Iterator[_Quote]:
 
 def _says_something(text: str) -> bool:
     """Where words are not written apart, a full stop makes the sentence."""
-    return len(text.split()) >= LEAST_WORDS or text.endswith(("。", "！", "？"))
+    return len(text.split()) >= MIN_WORDS or text.endswith(("。", "！", "？"))
 
 
 def _seen_again(claim: Sentence, entry_id: int) -> Sentence:
-    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MOST_SOURCES]
+    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MAX_SOURCES]
     return Sentence(claim.text, ids, claim.language)

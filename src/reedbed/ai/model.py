@@ -30,14 +30,14 @@ class Prompt:
 
 
 @record
-class Answer:
+class Completion:
     text: str
     tokens_in: int
     tokens_out: int
 
 
 @record
-class Trouble:
+class ModelError:
     """An expected failure. `limited` is "too many requests", `empty` an answer without words, `unreadable` an
     answer that is not what was asked for."""
 
@@ -58,7 +58,7 @@ class Model(Protocol):
         """Asking it sends text to somebody else."""
         ...
 
-    async def ask(self, prompt: Prompt) -> Answer | Trouble: ...
+    async def ask(self, prompt: Prompt) -> Completion | ModelError: ...
 
     async def close(self) -> None: ...
 
@@ -71,9 +71,9 @@ class MockModel:
     name = "mock"
     is_remote = False
 
-    async def ask(self, prompt: Prompt) -> Answer | Trouble:
+    async def ask(self, prompt: Prompt) -> Completion | ModelError:
         text = orjson.dumps(_WRITERS.get(prompt.schema_name, _summary)(prompt)).decode()
-        return Answer(text, prompt.estimate, len(text) // 4)
+        return Completion(text, prompt.estimate, len(text) // 4)
 
     async def close(self) -> None:
         """Nothing is open."""

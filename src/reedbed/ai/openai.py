@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from reedbed.ai.model import Answer, Prompt, Trouble
+from reedbed.ai.model import Completion, ModelError, Prompt
 from reedbed.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PRESETS: Mapping[str, str] = {
     "ollama": "http://127.0.0.1:11434/v1",
     "vllm": "http://127.0.0.1:8000/v1",
 }
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _NO_SUCH_FORMAT = ("response_format", "json_schema", "structured output")
 
 
@@ -37,7 +37,7 @@ class OpenAiModel:
         self._session: aiohttp.ClientSession | None = None
         self._knows_schemas = True
 
-    async def ask(self, prompt: Prompt) -> Answer | Trouble:
+    async def ask(self, prompt: Prompt) -> Completion | ModelError:
         import aiohttp
 
         try:
@@ -46,9 +46,9 @@ class OpenAiModel:
                 self._knows_schemas = False  # older servers know JSON, but no schema of it
                 status, headers, body = await self._post(prompt)
         except TimeoutError:
-            return Trouble("temporary", f"The model did not answer within {self._timeout:g} s.")
+            return ModelError("temporary", f"The model did not answer within {self._timeout:g} s.")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Trouble("temporary", f"The model could not be reached: {type(error).__name__}.")
+            return ModelError("temporary", f"The model could not be reached: {type(error).__name__}.")
         return _read(status, headers, body)
 
     async def close(self) -> None:
@@ -57,8 +57,8 @@ class OpenAiModel:
 
     async def _post(self, prompt: Prompt) -> tuple[int, Mapping[str, str], bytes]:
         async with self._open().post(self._url, data=self._question(prompt), allow_redirects=False) as answer:
-            body = await answer.content.read(MOST_BYTES)
-            while len(body) < MOST_BYTES and (more := await answer.content.read(MOST_BYTES - len(body))):
+            body = await answer.content.read(MAX_BYTES)
+            while len(body) < MAX_BYTES and (more := await answer.content.read(MAX_BYTES - len(body))):
                 body += more
             return answer.status, answer.headers, body
 
@@ -93,29 +93,31 @@ class OpenAiModel:
         )
 
 
-def _read(status: int, headers: Mapping[str, str], body: bytes) -> Answer | Trouble:
+def _read(status: int, headers: Mapping[str, str], body: bytes) -> Completion | ModelError:
     if status == 429:
-        return Trouble("limited", "The model asks to slow down.", rest=_rest(headers.get("Retry-After", "")))
+        return ModelError(
+            "limited", "The model asks to slow down.", rest=_rest(headers.get("Retry-After", ""))
+        )
     if status in (401, 403):
         # The key is wrong for every question: the operator mends it, and nothing queued is lost meanwhile.
-        return Trouble("temporary", f"The model refuses the key (HTTP {status}).")
+        return ModelError("temporary", f"The model refuses the key (HTTP {status}).")
     if status >= 500 or status in (408, 425) or 300 <= status < 400:
-        return Trouble("temporary", f"The model answered with HTTP {status}.")
+        return ModelError("temporary", f"The model answered with HTTP {status}.")
     if status != 200:
-        return Trouble("permanent", f"The model refuses the question (HTTP {status}).")
+        return ModelError("permanent", f"The model refuses the question (HTTP {status}).")
     return _words(body)
 
 
-def _words(body: bytes) -> Answer | Trouble:
+def _words(body: bytes) -> Completion | ModelError:
     try:
         said = orjson.loads(body)
         text = said["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
-        return Trouble("unreadable", "The model's answer could not be read.")
+        return ModelError("unreadable", "The model's answer could not be read.")
     tokens_in, tokens_out = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
     if not isinstance(text, str) or not text.strip():
-        return Trouble("empty", "The model answered nothing.", tokens_in, tokens_out)
-    return Answer(text, tokens_in, tokens_out)
+        return ModelError("empty", "The model answered nothing.", tokens_in, tokens_out)
+    return Completion(text, tokens_in, tokens_out)
 
 
 def _count(said: Any, name: str) -> int:

@@ -9,10 +9,10 @@ from reedbed.ai.responses import bounded
 from reedbed.domain.framing import CATEGORIES, CORRECTION_WORDS, OVERALL_WORDS, REASON_WORDS, SCORES
 from reedbed.domain.records import record
 
-LONGEST_ARTICLE = 24_000
-LONGEST_EXCERPT = 600
-LONGEST_PASSAGE = 1_500
-LONGEST_TITLE = 300
+MAX_ARTICLE_LENGTH = 24_000
+MAX_EXCERPT_LENGTH = 600
+MAX_PASSAGE = 1_500
+MAX_TITLE_LENGTH = 300
 SUMMARY_TOKENS = 500
 DIGEST_TOKENS = 1_000
 ANSWER_TOKENS = 800
@@ -82,8 +82,8 @@ class Reading:
 
 
 def summary_prompt(title: str, source: str, text: str, language: str) -> Prompt:
-    heading = f"Title: {bounded(title, LONGEST_TITLE)}\nSource: {bounded(source, LONGEST_TITLE)}"
-    article = f"{heading}\n\n{text[:LONGEST_ARTICLE]}"
+    heading = f"Title: {bounded(title, MAX_TITLE_LENGTH)}\nSource: {bounded(source, MAX_TITLE_LENGTH)}"
+    article = f"{heading}\n\n{text[:MAX_ARTICLE_LENGTH]}"
     fence = fence_for(article)
     instructions = (
         "You summarise one article for a reader who decides whether to read it. "
@@ -96,7 +96,7 @@ def summary_prompt(title: str, source: str, text: str, language: str) -> Prompt:
 
 
 def digest_prompt(readings: Sequence[Reading], language: str) -> Prompt:
-    articles = _numbered(readings, LONGEST_EXCERPT)
+    articles = _numbered(readings, MAX_EXCERPT_LENGTH)
     fence = fence_for(articles)
     instructions = (
         "You write a digest of recent articles for one reader. "
@@ -112,7 +112,7 @@ def digest_prompt(readings: Sequence[Reading], language: str) -> Prompt:
 
 def answer_prompt(question: str, readings: Sequence[Reading], language: str) -> Prompt:
     """The question is the reader's own, so it stands with the instructions."""
-    articles = _numbered(readings, LONGEST_PASSAGE)
+    articles = _numbered(readings, MAX_PASSAGE)
     fence = fence_for(articles)
     instructions = (
         "You answer a reader's question from the reader's own articles, and from nothing else you know. "
@@ -139,7 +139,7 @@ def as_data(fence: str) -> str:
 
 def _numbered(readings: Sequence[Reading], longest: int) -> str:
     return "\n\n".join(
-        f"[{one.number}] {bounded(one.title, LONGEST_TITLE)} ({bounded(one.source, 100)})\n"
+        f"[{one.number}] {bounded(one.title, MAX_TITLE_LENGTH)} ({bounded(one.source, 100)})\n"
         f"{bounded(one.text, longest)}"
         for one in readings
     )
@@ -192,8 +192,8 @@ _SCHEMA = _object(
 
 def framing_prompt(title: str, source: str, text: str, language: str, wish: str | None) -> Prompt:
     """`wish` is what the operator asks for in this feed beside all that is asked in every feed."""
-    heading = f"Title: {bounded(title, LONGEST_TITLE)}\nSource: {bounded(source, LONGEST_TITLE)}"
-    article = f"{heading}\n\n{text[:LONGEST_ARTICLE]}"
+    heading = f"Title: {bounded(title, MAX_TITLE_LENGTH)}\nSource: {bounded(source, MAX_TITLE_LENGTH)}"
+    article = f"{heading}\n\n{text[:MAX_ARTICLE_LENGTH]}"
     fence = fence_for(article)
     parts = (
         "You read one article and tell calmly what happened and how its wording pushes the reader. You do "

@@ -10,7 +10,7 @@ import orjson
 from reedbed.domain.framing import (
     CATEGORIES,
     CORRECTION_WORDS,
-    LONGEST_QUOTE,
+    MAX_QUOTE_LENGTH,
     OTHER,
     OVERALL_WORDS,
     REASON_WORDS,
@@ -23,14 +23,14 @@ from reedbed.domain.framing import (
 )
 from reedbed.domain.records import record
 
-LONGEST_TEXT = 1_200
-LONGEST_LINE = 140
-LONGEST_HEADING = 80
-LONGEST_SENTENCE = 400
-MOST_PARAGRAPHS = 5
-MOST_SENTENCES = 12
-MOST_SOURCES = 10
-MOST_CLAIMS = 8
+MAX_TEXT_LENGTH = 1_200
+MAX_LINE_LENGTH = 140
+MAX_HEADING_LENGTH = 80
+MAX_SENTENCE_LENGTH = 400
+MAX_PARAGRAPHS = 5
+MAX_SENTENCES = 12
+MAX_SOURCES = 10
+MAX_CLAIMS = 8
 
 _CODE_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
@@ -63,14 +63,14 @@ class CitedParagraph:
 
 
 @record
-class DigestText:
+class DigestDraft:
     paragraphs: tuple[CitedParagraph, ...]
     dropped: int
     """Sentences that named no source they were given."""
 
 
 @record
-class AnswerText:
+class AnswerDraft:
     claims: tuple[CitedSentence, ...]
     """None: what was read does not tell."""
     dropped: int
@@ -82,32 +82,33 @@ def read_summary(answer: str) -> SummaryText | None:
     one_line, text = said.get("one_line"), said.get("summary")
     if not isinstance(one_line, str) or not isinstance(text, str):
         return None
-    words = plain(text, LONGEST_TEXT)
-    return (
-        SummaryText(plain(one_line, LONGEST_LINE) or bounded(words, LONGEST_LINE), words) if words else None
-    )
+    words = plain(text, MAX_TEXT_LENGTH)
+    if not words:
+        return None
+    return SummaryText(plain(one_line, MAX_LINE_LENGTH) or bounded(words, MAX_LINE_LENGTH), words)
 
 
-def read_digest(answer: str, known: Collection[int]) -> DigestText | None:
+def read_digest(answer: str, known: Collection[int]) -> DigestDraft | None:
     dropped = 0
     paragraphs: list[CitedParagraph] = []
-    for raw in _list(json_object(answer).get("paragraphs"))[:MOST_PARAGRAPHS]:
+    for raw in _list(json_object(answer).get("paragraphs"))[:MAX_PARAGRAPHS]:
         paragraph = mapping(raw)
-        found = [_sentence(mapping(one), known) for one in _list(paragraph.get("sentences"))[:MOST_SENTENCES]]
+        found = [_sentence(mapping(one), known) for one in _list(paragraph.get("sentences"))[:MAX_SENTENCES]]
         kept = tuple(one for one in found if one.text and one.numbers)
         dropped += len(found) - len(kept)
         if kept:
-            paragraphs.append(CitedParagraph(plain(text_of(paragraph.get("heading")), LONGEST_HEADING), kept))
-    return DigestText(tuple(paragraphs), dropped) if paragraphs else None
+            heading = plain(text_of(paragraph.get("heading")), MAX_HEADING_LENGTH)
+            paragraphs.append(CitedParagraph(heading, kept))
+    return DigestDraft(tuple(paragraphs), dropped) if paragraphs else None
 
 
-def read_answer(answer: str, known: Collection[int]) -> AnswerText | None:
+def read_answer(answer: str, known: Collection[int]) -> AnswerDraft | None:
     said = json_object(answer)
     if not isinstance(said.get("answered"), bool) or not isinstance(said.get("claims"), list):
         return None
-    found = [_sentence(mapping(one), known) for one in _list(said["claims"])[:MOST_CLAIMS]]
+    found = [_sentence(mapping(one), known) for one in _list(said["claims"])[:MAX_CLAIMS]]
     kept = tuple(one for one in found if one.text and one.numbers) if said["answered"] else ()
-    return AnswerText(kept, len(found) - len(kept) if said["answered"] else 0)
+    return AnswerDraft(kept, len(found) - len(kept) if said["answered"] else 0)
 
 
 def plain(text: str, limit: int) -> str:
@@ -130,8 +131,8 @@ def bounded(text: str, limit: int) -> str:
 
 def _sentence(raw: Mapping[str, Any], known: Collection[int]) -> CitedSentence:
     numbers = [one for one in _list(raw.get("sources")) if type(one) is int and one in known]
-    text = plain(_CITED.sub("", text_of(raw.get("text"))), LONGEST_SENTENCE)
-    return CitedSentence(text, tuple(dict.fromkeys(numbers))[:MOST_SOURCES])
+    text = plain(_CITED.sub("", text_of(raw.get("text"))), MAX_SENTENCE_LENGTH)
+    return CitedSentence(text, tuple(dict.fromkeys(numbers))[:MAX_SOURCES])
 
 
 def json_object(answer: str) -> Mapping[str, Any]:
@@ -156,11 +157,11 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-LONGEST_TITLE = 300
-LONGEST_DESCRIPTION = 800
-LONGEST_PARAGRAPH = 1_500
+MAX_TITLE_LENGTH = 300
+MAX_DESCRIPTION_LENGTH = 800
+MAX_PARAGRAPH_LENGTH = 1_500
 MAX_FRAMING_PARAGRAPHS = 4
-LONGEST_REASON = 200
+MAX_REASON_LENGTH = 200
 
 
 def read_framing(
@@ -180,13 +181,13 @@ def read_framing(
     found = [_score(said.get(name), name, REASON_WORDS, article) for name in SCORES]
     scores = tuple(score for score in found if score is not None)
     overall = _score(said.get("overall"), "overall", OVERALL_WORDS, article)
-    title = plain(text_of(said.get("title_corrected")), LONGEST_TITLE)
+    title = plain(text_of(said.get("title_corrected")), MAX_TITLE_LENGTH)
     if not title or overall is None or len(scores) < len(SCORES):
         return None
     return Analysis(
         title=title,
         title_reason=_reason(said, "title_correction_reason", CORRECTION_WORDS),
-        description=plain(text_of(said.get("description_corrected")), LONGEST_DESCRIPTION),
+        description=plain(text_of(said.get("description_corrected")), MAX_DESCRIPTION_LENGTH),
         description_reason=_reason(said, "description_correction_reason", CORRECTION_WORDS),
         text=_paragraphs(text_of(said.get("text_corrected"))),
         category=category,
@@ -202,14 +203,14 @@ def _score(raw: Any, name: str, words: int, article: str) -> Score | None:
     value = said.get("score")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
-    quote = found_quote(plain(text_of(said.get("quote")), LONGEST_QUOTE + 10), article)
+    quote = found_quote(plain(text_of(said.get("quote")), MAX_QUOTE_LENGTH + 10), article)
     return Score(name, round(float(value), 3), _reason(said, "reason", words), quote)
 
 
 def _reason(said: Mapping[str, Any], name: str, words: int) -> str:
-    return first_words(plain(text_of(said.get(name)), LONGEST_REASON), words)
+    return first_words(plain(text_of(said.get(name)), MAX_REASON_LENGTH), words)
 
 
 def _paragraphs(text: str) -> str:
-    found = (plain(part, LONGEST_PARAGRAPH) for part in text.split("\n") if part.strip())
+    found = (plain(part, MAX_PARAGRAPH_LENGTH) for part in text.split("\n") if part.strip())
     return "\n\n".join([part for part in found if part][:MAX_FRAMING_PARAGRAPHS])

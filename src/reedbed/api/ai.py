@@ -8,45 +8,45 @@ from pydantic import Field
 
 from reedbed.domain.ai import MILLIONTHS, Budget, Usage
 from reedbed.domain.times import Instant
-from reedbed.http.auth import AdminOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.responses import json_response, moment
 from reedbed.services.ai import AiStatus, ai_status, reprocess, retry_all, set_paused
 from reedbed.store import ai, summaries
-from reedbed.store.ai import Line
+from reedbed.store.ai import QueuedLine
 
 router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
 
-MOST_LINES = 200
+MAX_LINES = 200
 
 
-class PauseBody(ApiModel):
+class PauseRequest(ApiModel):
     paused: bool
 
 
-class ReprocessBody(ApiModel):
+class ReprocessRequest(ApiModel):
     content_hash: str = Field(pattern="^[0-9a-f]{64}$", examples=["0" * 64])
 
 
-class UsageOut(ApiModel):
+class UsageResponse(ApiModel):
     calls: int
     tokens_in: int
     tokens_out: int
     cost: float
 
 
-class DayOut(UsageOut):
+class DayResponse(UsageResponse):
     day: str
 
 
-class QueueOut(ApiModel):
+class QueueResponse(ApiModel):
     waiting: int
     running: int
     cooling: int
     failures: int
 
 
-class AiOut(ApiModel):
+class AiResponse(ApiModel):
     model: str
     fallback: str | None
     paused: bool
@@ -55,14 +55,14 @@ class AiOut(ApiModel):
     last_failure_at: str | None
     last_success_at: str | None
     rate_limited_until: str | None
-    queue: QueueOut
-    today: UsageOut
-    month: UsageOut
+    queue: QueueResponse
+    today: UsageResponse
+    month: UsageResponse
     budget: dict[str, float | None]
-    days: list[DayOut]
+    days: list[DayResponse]
 
 
-class LineOut(ApiModel):
+class LineResponse(ApiModel):
     content_hash: str
     model: str
     priority: int
@@ -75,30 +75,30 @@ class LineOut(ApiModel):
 
 
 class LineList(ApiModel):
-    items: list[LineOut]
+    items: list[LineResponse]
     next_cursor: str | None
 
 
-class FailureOut(ApiModel):
+class FailureResponse(ApiModel):
     content_hash: str
     last_error: str | None
     failed_at: str
 
 
 class FailureList(ApiModel):
-    items: list[FailureOut]
+    items: list[FailureResponse]
     next_cursor: str | None
 
 
-@router.get("", summary="Queue, breaker, cost and budgets", responses={200: {"model": AiOut}})
-async def status(runtime: RuntimeOf, caller: AdminOf) -> Response:
+@router.get("", summary="Queue, breaker, cost and budgets", responses={200: {"model": AiResponse}})
+async def status(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     return json_response(_status(await ai_status(runtime)))
 
 
 @router.get("/queue", summary="What waits for the model, first first", responses={200: {"model": LineList}})
-async def queue(runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def queue(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await ai.list_queued(tx, most=MOST_LINES)
+        found = await ai.list_queued(tx, most=MAX_LINES)
     return json_response({"items": [_line(one) for one in found], "next_cursor": None})
 
 
@@ -108,26 +108,26 @@ async def queue(runtime: RuntimeOf, caller: AdminOf) -> Response:
     description="`POST …/reprocess` with the hash of one has it written when somebody opens it next.",
     responses={200: {"model": FailureList}},
 )
-async def failures(runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def failures(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await summaries.newest_failures(tx, most=MOST_LINES)
+        found = await summaries.newest_failures(tx, most=MAX_LINES)
     items = [{**asdict(one), "failed_at": moment(one.failed_at)} for one in found]
     return json_response({"items": items, "next_cursor": None})
 
 
-@router.put("/paused", summary="Stop asking the model, or go on", responses={200: {"model": AiOut}})
-async def pause(runtime: RuntimeOf, caller: AdminOf, body: PauseBody) -> Response:
+@router.put("/paused", summary="Stop asking the model, or go on", responses={200: {"model": AiResponse}})
+async def pause(runtime: CurrentRuntime, caller: AdminOf, body: PauseRequest) -> Response:
     await set_paused(runtime, paused=body.paused)
     return json_response(_status(await ai_status(runtime)))
 
 
 @router.post("/retry", summary="Wake what rests after failures")
-async def retry(runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def retry(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     return json_response({"ok": True, "queued": await retry_all(runtime)})
 
 
 @router.post("/reprocess", summary="Forget what was written about a text")
-async def reprocess_text(runtime: RuntimeOf, caller: AdminOf, body: ReprocessBody) -> Response:
+async def reprocess_text(runtime: CurrentRuntime, caller: AdminOf, body: ReprocessRequest) -> Response:
     return json_response({"ok": True, "forgotten": await reprocess(runtime, body.content_hash)})
 
 
@@ -166,7 +166,7 @@ def _budget(budget: Budget) -> dict[str, float | None]:
     }
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: QueuedLine) -> dict[str, Any]:
     moments = ("locked_at", "cooldown_until", "created_at")
     row = {**asdict(line), **{name: moment(getattr(line, name)) for name in moments}}
     row.pop("id")

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from reedbed.domain.articles import LONGEST, MOST
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit, place_of
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, text_id
 from reedbed.services.articles import (
-    LONGEST_ADDRESS,
+    MAX_ADDRESS_LENGTH,
     FeedSelectors,
     open_article,
     read_full_article,
@@ -25,7 +25,7 @@ from reedbed.services.images import pictures_for_programs
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
 
-class FullArticleOut(ApiModel):
+class FullArticleResponse(ApiModel):
     content: str | None
     failed: str | None
 
@@ -33,10 +33,10 @@ class FullArticleOut(ApiModel):
 @router.get(
     "/{entry_id}/full",
     summary="The extracted article, fetched from the site if it was never had",
-    responses={200: {"model": FullArticleOut}},
+    responses={200: {"model": FullArticleResponse}},
 )
 async def full_article(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, _: RefreshLimit
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, _: RefreshLimit
 ) -> Response:
     found = await read_full_article(runtime, caller.user_id, entry_id)
     pictures = pictures_for_programs(runtime, place_of(request, runtime))
@@ -47,12 +47,12 @@ async def full_article(
 saved_pages_router = APIRouter(prefix="/api/v1/saved-pages", tags=["entries"])
 
 
-class SavedPageBody(ApiModel):
+class SavedPageRequest(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://example.org/how-reeds-grow"])
     title: str = Field("", max_length=500, description="What to call it until the page has been read.")
 
 
-class SavedPageOut(ApiModel):
+class SavedPageResponse(ApiModel):
     entry_id: str = Field(description="The entry, marked for later.")
     new: bool = Field(description="False when it was among your entries already.")
 
@@ -61,9 +61,11 @@ class SavedPageOut(ApiModel):
     "",
     status_code=201,
     summary="Save a page for later by its address; its article is fetched in the background",
-    responses={201: {"model": SavedPageOut}},
+    responses={201: {"model": SavedPageResponse}},
 )
-async def save(runtime: RuntimeOf, caller: CallerOf, body: SavedPageBody, _: RefreshLimit) -> Response:
+async def save(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: SavedPageRequest, _: RefreshLimit
+) -> Response:
     saved = await save_page(runtime, caller.user_id, body.url, body.title)
     return json_response({"entry_id": text_id(saved.entry_id), "new": saved.new}, 201)
 
@@ -85,10 +87,10 @@ HEADERS = {
     responses={200: {"content": {"text/html": {}}}},
 )
 async def proxy(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     _: RefreshLimit,
-    url: Annotated[str, Query(max_length=LONGEST_ADDRESS, examples=["https://example.org/article"])],
+    url: Annotated[str, Query(max_length=MAX_ADDRESS_LENGTH, examples=["https://example.org/article"])],
 ) -> Response:
     content = await open_article(runtime, caller.user_id, url)
     shown = pictures_for_programs(runtime).in_html(content)
@@ -100,12 +102,12 @@ selectors_router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscription
 _EACH = f"At most {MOST}, each of at most {LONGEST} characters."
 
 
-class SelectorsBody(ApiModel):
+class SelectorsRequest(ApiModel):
     keep: list[str] = Field(default=[], description=f"What is the article. {_EACH}", examples=[["article"]])
     drop: list[str] = Field(default=[], description="What is not, also within what is kept.")
 
 
-class SelectorsOut(ApiModel):
+class SelectorsResponse(ApiModel):
     keep: list[str]
     drop: list[str]
     may_change: bool = Field(description="The feed is this user's alone, or they are an operator.")
@@ -114,9 +116,9 @@ class SelectorsOut(ApiModel):
 @selectors_router.get(
     "/{subscription_id}/selectors",
     summary="CSS selectors for the whole articles of a feed",
-    responses={200: {"model": SelectorsOut}},
+    responses={200: {"model": SelectorsResponse}},
 )
-async def get(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     return json_response(_shape(await selectors_of(runtime, caller.user, subscription_id)))
 
 
@@ -127,9 +129,11 @@ async def get(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> 
         "For everybody who follows the feed, so on a shared feed only for operators: 403 for others. "
         "Articles that were read before are read anew: some at once, the others when they are opened."
     ),
-    responses={200: {"model": SelectorsOut}},
+    responses={200: {"model": SelectorsResponse}},
 )
-async def put(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, body: SelectorsBody) -> Response:
+async def put(
+    runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SelectorsRequest
+) -> Response:
     changed = await set_selectors(runtime, caller.user, subscription_id, keep=body.keep, drop=body.drop)
     return json_response(_shape(changed))
 

@@ -5,15 +5,15 @@ from typing import Any, Literal
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
-from reedbed.api.users import UserOut, user_json
+from reedbed.api.users import UserResponse, user_json
 from reedbed.domain.errors import Invalid
 from reedbed.domain.users import ApiToken, NewSession, read_scopes, scope_words
 from reedbed.http.auth import (
     DEVICE_COOKIE,
-    CallerOf,
-    RuntimeOf,
+    CurrentCaller,
+    CurrentRuntime,
     SessionOf,
-    check_not_foreign,
+    check_same_site,
     clear_session_cookie,
     client_ip,
     set_session_cookie,
@@ -43,8 +43,8 @@ from reedbed.services.users import (
 )
 
 
-def _no_foreign_page(request: Request, runtime: RuntimeOf) -> None:
-    check_not_foreign(request, runtime)
+def _no_foreign_page(request: Request, runtime: CurrentRuntime) -> None:
+    check_same_site(request, runtime)
 
 
 router = APIRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_no_foreign_page)])
@@ -59,44 +59,44 @@ class Credentials(ApiModel):
     password: str = PASSWORD
 
 
-class RegisterBody(ApiModel):
+class RegisterRequest(ApiModel):
     email: str = EMAIL
     password: str = PASSWORD
     privacy_accepted: bool = Field(False, description="The privacy note was read and accepted.")
     invite: str = Field("", max_length=200, description="From an invitation's link.", repr=False)
 
 
-class ForgotBody(ApiModel):
+class ForgotRequest(ApiModel):
     email: str = EMAIL
 
 
-class ResetBody(ApiModel):
+class ResetRequest(ApiModel):
     token: str = LINK
     password: str = PASSWORD
 
 
-class VerifyBody(ApiModel):
+class VerifyRequest(ApiModel):
     token: str = LINK
 
 
-class SessionOut(ApiModel):
+class SessionResponse(ApiModel):
     token: str = Field(description="Send it as `Authorization: Bearer …`.")
     expires_at: str
-    user: UserOut
+    user: UserResponse
 
 
-class MessageOut(ApiModel):
+class MessageResponse(ApiModel):
     message: str
 
 
-class OptionsOut(ApiModel):
+class OptionsResponse(ApiModel):
     needs_setup: bool
     registration: str = Field(examples=["closed"])
     can_mail: bool
 
 
-@router.get("/options", summary="Which doors this server has", responses={200: {"model": OptionsOut}})
-async def options(runtime: RuntimeOf) -> Response:
+@router.get("/options", summary="Which doors this server has", responses={200: {"model": OptionsResponse}})
+async def options(runtime: CurrentRuntime) -> Response:
     return json_response(
         {
             "needs_setup": await needs_owner(runtime),
@@ -110,9 +110,9 @@ async def options(runtime: RuntimeOf) -> Response:
     "/setup",
     status_code=201,
     summary="Create the owner; only while there is nobody",
-    responses={201: {"model": SessionOut}},
+    responses={201: {"model": SessionResponse}},
 )
-async def set_up(request: Request, runtime: RuntimeOf, body: Credentials) -> Response:
+async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
     owner = await create_owner(runtime, body.email, body.password)
     session = await open_session(
         runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request)
@@ -120,8 +120,8 @@ async def set_up(request: Request, runtime: RuntimeOf, body: Credentials) -> Res
     return _welcome(request, runtime, session, 201)
 
 
-@router.post("/login", summary="Log in", responses={200: {"model": SessionOut}})
-async def do_log_in(request: Request, runtime: RuntimeOf, body: Credentials) -> Response:
+@router.post("/login", summary="Log in", responses={200: {"model": SessionResponse}})
+async def do_log_in(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
     session = await log_in(
         runtime,
         body.email,
@@ -134,13 +134,13 @@ async def do_log_in(request: Request, runtime: RuntimeOf, body: Credentials) -> 
 
 
 @router.post("/logout", status_code=204, summary="End this session")
-async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await log_out(runtime, caller)
     return _goodbye(request, runtime)
 
 
 @router.post("/logout-everywhere", status_code=204, summary="End every session of the account")
-async def log_out_everywhere(request: Request, runtime: RuntimeOf, caller: SessionOf) -> Response:
+async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
     await revoke_all_sessions(runtime, caller)
     return _goodbye(request, runtime)
 
@@ -154,9 +154,9 @@ async def log_out_everywhere(request: Request, runtime: RuntimeOf, caller: Sessi
         "address, known or not: 202, and a mail with a link. After three mails "
         "to one address within an hour it is 429, known or not."
     ),
-    responses={201: {"model": SessionOut}, 202: {"model": MessageOut}},
+    responses={201: {"model": SessionResponse}, 202: {"model": MessageResponse}},
 )
-async def do_register(request: Request, runtime: RuntimeOf, body: RegisterBody) -> Response:
+async def do_register(request: Request, runtime: CurrentRuntime, body: RegisterRequest) -> Response:
     wish = Registration(
         body.email,
         body.password,
@@ -172,7 +172,7 @@ async def do_register(request: Request, runtime: RuntimeOf, body: RegisterBody) 
 
 
 @router.post("/verify-email", status_code=204, summary="Confirm an address with the link of a letter")
-async def do_verify(runtime: RuntimeOf, body: VerifyBody) -> Response:
+async def do_verify(runtime: CurrentRuntime, body: VerifyRequest) -> Response:
     await verify_email(runtime, body.token)
     return Response(status_code=204)
 
@@ -181,14 +181,14 @@ async def do_verify(runtime: RuntimeOf, body: VerifyBody) -> Response:
     "/forgot-password",
     status_code=202,
     summary="Ask for a mail with a link",
-    responses={202: {"model": MessageOut}},
+    responses={202: {"model": MessageResponse}},
 )
-async def do_forget(request: Request, runtime: RuntimeOf, body: ForgotBody) -> Response:
+async def do_forget(request: Request, runtime: CurrentRuntime, body: ForgotRequest) -> Response:
     return json_response({"message": await forgot_password(runtime, body.email, ip=client_ip(request))}, 202)
 
 
 @router.post("/reset-password", status_code=204, summary="Choose a new password; every device is logged out")
-async def do_reset(request: Request, runtime: RuntimeOf, body: ResetBody) -> Response:
+async def do_reset(request: Request, runtime: CurrentRuntime, body: ResetRequest) -> Response:
     await reset_password(runtime, body.token, body.password, ip=client_ip(request))
     return Response(status_code=204)
 
@@ -216,7 +216,7 @@ def _goodbye(request: Request, runtime: Runtime) -> Response:
 tokens_router = APIRouter(prefix="/api/v1/users/me/tokens", tags=["tokens"])
 
 
-class TokenBody(ApiModel):
+class TokenRequest(ApiModel):
     name: str = Field(max_length=500, examples=["My script"])
     kind: Literal["api", "app_password"] = "api"
     scopes: list[str] | None = Field(
@@ -224,7 +224,7 @@ class TokenBody(ApiModel):
     )
 
 
-class TokenOut(ApiModel):
+class TokenResponse(ApiModel):
     id: str
     name: str
     kind: str
@@ -233,25 +233,28 @@ class TokenOut(ApiModel):
     last_used_at: str | None
 
 
-class NewTokenOut(TokenOut):
+class NewTokenResponse(TokenResponse):
     secret: str = Field(description="Shown this once.")
 
 
 class TokenList(ApiModel):
-    items: list[TokenOut]
+    items: list[TokenResponse]
     next_cursor: str | None
 
 
 @tokens_router.get("", summary="API tokens and app passwords", responses={200: {"model": TokenList}})
-async def list_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_tokens(runtime, caller.user_id)
     return json_response({"items": [token_json(token) for token in found], "next_cursor": None})
 
 
 @tokens_router.post(
-    "", status_code=201, summary="Make a token or an app password", responses={201: {"model": NewTokenOut}}
+    "",
+    status_code=201,
+    summary="Make a token or an app password",
+    responses={201: {"model": NewTokenResponse}},
 )
-async def create(runtime: RuntimeOf, caller: SessionOf, body: TokenBody) -> Response:
+async def create(runtime: CurrentRuntime, caller: SessionOf, body: TokenRequest) -> Response:
     if body.kind == "api":
         scopes = read_scopes(["read", "write"] if body.scopes is None else body.scopes)
         made = await create_api_token(runtime, caller, body.name, scopes)
@@ -264,7 +267,7 @@ async def create(runtime: RuntimeOf, caller: SessionOf, body: TokenBody) -> Resp
 
 
 @tokens_router.delete("/{token_id}", status_code=204, summary="Revoke a token or an app password")
-async def delete(runtime: RuntimeOf, caller: SessionOf, token_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath) -> Response:
     await revoke_token(runtime, caller, token_id)
     return Response(status_code=204)
 

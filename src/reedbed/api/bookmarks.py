@@ -12,7 +12,7 @@ from reedbed.domain.bookmarks import Bookmark, BookmarkRow
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.text import storable, writable
 from reedbed.domain.times import SECOND
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import download, json_list, json_response, moment, text_id
@@ -46,11 +46,11 @@ def _text(text: str) -> str:
 router = APIRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
 
 
-class BookmarkBody(ApiModel):
+class BookmarkRequest(ApiModel):
     entry_id: JsonId
 
 
-class BookmarkRowOut(ApiModel):
+class BookmarkRowResponse(ApiModel):
     id: str
     entry_id: str | None
     url: str | None
@@ -60,12 +60,12 @@ class BookmarkRowOut(ApiModel):
     created_at: str
 
 
-class BookmarkOut(BookmarkRowOut):
+class BookmarkResponse(BookmarkRowResponse):
     content: str
 
 
 class BookmarkList(ApiModel):
-    items: list[BookmarkRowOut]
+    items: list[BookmarkRowResponse]
     next_cursor: str | None
 
 
@@ -73,8 +73,8 @@ class BookmarkList(ApiModel):
     "", summary="Bookmarks, newest first, without their texts", responses={200: {"model": BookmarkList}}
 )
 async def list_bookmarks(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     search: Annotated[str, Query(max_length=200, description="Part of the title.")] = "",
     entry_id: Annotated[JsonId | None, Query(description="Only the bookmark of this entry.")] = None,
     limit: PageLimit = None,
@@ -94,15 +94,15 @@ async def list_bookmarks(
     "",
     status_code=201,
     summary="Keep a snapshot of an entry; an address kept before is renewed and answers 200",
-    responses={200: {"model": BookmarkOut}, 201: {"model": BookmarkOut}},
+    responses={200: {"model": BookmarkResponse}, 201: {"model": BookmarkResponse}},
 )
-async def create(runtime: RuntimeOf, caller: CallerOf, body: BookmarkBody) -> Response:
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: BookmarkRequest) -> Response:
     kept = await keep_entry(runtime, caller.user_id, body.entry_id)
     return json_response(bookmark_json(kept.bookmark), 201 if kept.new else 200)
 
 
 @router.get("/export", summary="All bookmarks with their texts, as JSON", response_class=StreamingResponse)
-async def export_json(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return download(json_list(_written(runtime, caller.user_id)), "bookmarks.json", "application/json")
 
 
@@ -111,18 +111,18 @@ async def export_json(runtime: RuntimeOf, caller: CallerOf) -> Response:
     summary="All bookmarks as a Netscape bookmark file, which browsers bring in",
     response_class=StreamingResponse,
 )
-async def export_html(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def export_html(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     lines = netscape_lines(every_bookmark(runtime, caller.user_id))
     return download(lines, "bookmarks.html", "text/html; charset=utf-8")
 
 
-@router.get("/{bookmark_id}", summary="One bookmark", responses={200: {"model": BookmarkOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath) -> Response:
+@router.get("/{bookmark_id}", summary="One bookmark", responses={200: {"model": BookmarkResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath) -> Response:
     return json_response(bookmark_json(await get_bookmark(runtime, caller.user_id, bookmark_id)))
 
 
 @router.delete("/{bookmark_id}", status_code=204, summary="Delete a bookmark")
-async def delete(runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath) -> Response:
     await delete_bookmark(runtime, caller.user_id, bookmark_id)
     return Response(status_code=204)
 

@@ -5,12 +5,20 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.domain.digests import Digest, Paragraph, Scope, Sentence, Source, digest_markdown, minute_of
+from reedbed.domain.digests import (
+    Digest,
+    DigestScope,
+    Paragraph,
+    Sentence,
+    Source,
+    digest_markdown,
+    minute_of,
+)
 from reedbed.domain.errors import NotFound
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.text import storable
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import json_response, moment, text_id
@@ -20,7 +28,7 @@ from reedbed.store import digests
 from reedbed.store.digests import Schedule
 
 
-class ScopeBody(ApiModel):
+class ScopeRequest(ApiModel):
     """Nothing set: everything you can read."""
 
     folder_id: JsonId | None = None
@@ -28,30 +36,30 @@ class ScopeBody(ApiModel):
     q: str | None = Field(default=None, max_length=500, description="Only among what this search finds.")
 
 
-class ScopeOut(ApiModel):
+class ScopeResponse(ApiModel):
     folder_id: str | None
     tag: str | None
     q: str | None
 
 
-class SentenceOut(ApiModel):
+class SentenceResponse(ApiModel):
     text: str
     entry_ids: list[str]
 
 
-class SourceOut(ApiModel):
+class CitedSourceResponse(ApiModel):
     entry_id: str
     title: str
     feed_title: str
     at: str
 
 
-def scope_of(body: ScopeBody) -> Scope:
+def scope_of(body: ScopeRequest) -> DigestScope:
     tag, q = (storable(text).strip() or None if text else None for text in (body.tag, body.q))
-    return Scope(body.folder_id, tag, q)
+    return DigestScope(body.folder_id, tag, q)
 
 
-def scope_json(scope: Scope) -> dict[str, str | None]:
+def scope_json(scope: DigestScope) -> dict[str, str | None]:
     return {"folder_id": text_id(scope.folder_id), "tag": scope.tag, "q": scope.q}
 
 
@@ -73,24 +81,24 @@ router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
 _LIST = "digests"
 
 
-class DigestBody(ScopeBody):
+class DigestRequest(ScopeRequest):
     since: Literal["day", "last"] = Field(
         default="day", description="The last 24 hours, or since the last one."
     )
 
 
-class ScheduleBody(ScopeBody):
+class ScheduleRequest(ScopeRequest):
     time: str = Field(examples=["07:30"], max_length=5)
     time_zone: str | None = Field(default=None, max_length=64, examples=["Europe/Berlin"])
     mail: bool = False
 
 
-class ParagraphOut(ApiModel):
+class ParagraphResponse(ApiModel):
     heading: str
-    sentences: list[SentenceOut]
+    sentences: list[SentenceResponse]
 
 
-class DigestOut(ScopeOut):
+class DigestResponse(ScopeResponse):
     id: str
     status: str = Field(description="pending, ready or failed")
     error: str | None
@@ -105,16 +113,16 @@ class DigestOut(ScopeOut):
     until: str
     created_at: str
     finished_at: str | None
-    paragraphs: list[ParagraphOut]
-    sources: list[SourceOut]
+    paragraphs: list[ParagraphResponse]
+    sources: list[CitedSourceResponse]
 
 
 class DigestList(ApiModel):
-    items: list[DigestOut]
+    items: list[DigestResponse]
     next_cursor: str | None
 
 
-class ScheduleOut(ScopeOut):
+class ScheduleResponse(ScopeResponse):
     time: str
     time_zone: str
     mail: bool
@@ -123,8 +131,8 @@ class ScheduleOut(ScopeOut):
 
 @router.get("", summary="Your digests, newest first", responses={200: {"model": DigestList}})
 async def list_all(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -142,16 +150,16 @@ async def list_all(
         "202 and a pending digest; at once 404 where there is nothing to tell and 503 while the model is "
         "left alone. A later failure is the digest's status."
     ),
-    responses={202: {"model": DigestOut}},
+    responses={202: {"model": DigestResponse}},
 )
-async def ask(runtime: RuntimeOf, caller: CallerOf, body: DigestBody | None = None) -> Response:
-    wanted = body or DigestBody()
+async def ask(runtime: CurrentRuntime, caller: CurrentCaller, body: DigestRequest | None = None) -> Response:
+    wanted = body or DigestRequest()
     made = await ask_digest(runtime, caller.user, scope_of(wanted), since_last=wanted.since == "last")
     return json_response(_digest(made), 202)
 
 
-@router.get("/schedule", summary="When they come by themselves", responses={200: {"model": ScheduleOut}})
-async def schedule(runtime: RuntimeOf, caller: CallerOf) -> Response:
+@router.get("/schedule", summary="When they come by themselves", responses={200: {"model": ScheduleResponse}})
+async def schedule(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await digests.schedule_of(tx, caller.user_id)
     if found is None:
@@ -159,8 +167,8 @@ async def schedule(runtime: RuntimeOf, caller: CallerOf) -> Response:
     return json_response(_schedule(found))
 
 
-@router.put("/schedule", summary="Have one every day", responses={200: {"model": ScheduleOut}})
-async def plan(runtime: RuntimeOf, caller: CallerOf, body: ScheduleBody) -> Response:
+@router.put("/schedule", summary="Have one every day", responses={200: {"model": ScheduleResponse}})
+async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleRequest) -> Response:
     planned = await set_schedule(
         runtime,
         caller.user,
@@ -173,13 +181,13 @@ async def plan(runtime: RuntimeOf, caller: CallerOf, body: ScheduleBody) -> Resp
 
 
 @router.delete("/schedule", status_code=204, summary="No more by themselves")
-async def unplan(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def unplan(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await end_schedule(runtime, caller.user_id)
     return Response(status_code=204)
 
 
-@router.get("/{digest_id}", summary="One digest", responses={200: {"model": DigestOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+@router.get("/{digest_id}", summary="One digest", responses={200: {"model": DigestResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     return json_response(_digest(await get_digest(runtime, caller.user_id, digest_id)))
 
 
@@ -188,7 +196,7 @@ async def get(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Respon
     summary="One digest as a file",
     responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
 )
-async def markdown(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+async def markdown(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     found = await get_digest(runtime, caller.user_id, digest_id)
     headers = {"Content-Disposition": f'attachment; filename="reedbed-digest-{found.id}.md"'}
     text = digest_markdown(found, runtime.accounts.base_url)
@@ -196,7 +204,7 @@ async def markdown(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> R
 
 
 @router.delete("/{digest_id}", status_code=204, summary="Delete a digest")
-async def delete(runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
     return Response(status_code=204)
 

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from reedbed.domain.entries import Change, Entry, EntryPage, EntryRow, Selection, View, ViewQuery
+from reedbed.domain.entries import Entry, EntryPage, EntryRow, Selection, StateChange, View, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.pagination import Order, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.search import MAX_TEXT
 from reedbed.domain.text import Difference, storable
 from reedbed.domain.times import Instant, from_datetime
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import place_of, spend_search
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
@@ -49,13 +49,13 @@ class EntryList(ApiModel):
     next_cursor: str | None
 
 
-class AuthorOut(ApiModel):
+class AuthorResponse(ApiModel):
     name: str
     url: str | None
     email: str | None
 
 
-class AttachmentOut(ApiModel):
+class AttachmentResponse(ApiModel):
     url: str
     type: str | None
     length: int | None
@@ -63,11 +63,11 @@ class AttachmentOut(ApiModel):
     duration: int | None = Field(description="Seconds.")
 
 
-class EntryOut(EntryItem):
+class EntryResponse(EntryItem):
     content: str = Field(description="Sanitised HTML.")
-    authors: list[AuthorOut]
+    authors: list[AuthorResponse]
     categories: list[str]
-    attachments: list[AttachmentOut]
+    attachments: list[AttachmentResponse]
     comments_url: str | None
     external_url: str | None
     words: int
@@ -75,22 +75,22 @@ class EntryOut(EntryItem):
     fetched_at: str
 
 
-class DifferenceOut(ApiModel):
+class DifferenceResponse(ApiModel):
     kind: str = Field(description="same, added or removed")
     text: str
 
 
-class VersionOut(ApiModel):
+class VersionResponse(ApiModel):
     version: int
     title: str
     content: str
     replaced_at: str | None = Field(description="Null for the current version.")
-    title_changes: list[DifferenceOut]
-    text_changes: list[DifferenceOut] = Field(description="Against the version before.")
+    title_changes: list[DifferenceResponse]
+    text_changes: list[DifferenceResponse] = Field(description="Against the version before.")
 
 
 class VersionList(ApiModel):
-    items: list[VersionOut]
+    items: list[VersionResponse]
     next_cursor: str | None
 
 
@@ -148,22 +148,22 @@ def _differences(pieces: tuple[Difference, ...]) -> list[dict[str, str]]:
     return [{"kind": piece.kind, "text": piece.text} for piece in pieces]
 
 
-class ExcerptOut(ApiModel):
+class ExcerptResponse(ApiModel):
     text: str = Field(description="Plain text around the first match.")
     spans: list[tuple[int, int]] = Field(description="Half-open ranges of it to mark.", examples=[[[4, 9]]])
 
 
-class MatchedOut(ApiModel):
+class MatchedResponse(ApiModel):
     title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to mark.")
-    excerpt: ExcerptOut
+    excerpt: ExcerptResponse
 
 
-class FoundItem(EntryItem):
-    matched: MatchedOut
+class SearchHitResponse(EntryItem):
+    matched: MatchedResponse
 
 
 class FoundList(ApiModel):
-    items: list[FoundItem]
+    items: list[SearchHitResponse]
     next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
     unknown: list[str] = Field(
         description="The feeds, folders and tags of the search that do not exist.",
@@ -200,7 +200,7 @@ SEARCH = (
 TagName = Annotated[str, Field(max_length=200)]
 
 
-class ChangeBody(ApiModel):
+class ChangeEntryRequest(ApiModel):
     """What is left out stays as it is."""
 
     read: bool | None = None
@@ -209,10 +209,10 @@ class ChangeBody(ApiModel):
     tags: list[TagName] | None = Field(default=None, max_length=200, examples=[["birds"]])
 
 
-class MarkBody(ApiModel):
+class MarkRequest(ApiModel):
     """Which entries: the ids, or a feed, a folder with its subfolders, a tag, a view, or all of them."""
 
-    ids: list[JsonId] | None = Field(default=None, max_length=read_state.MOST_IDS)
+    ids: list[JsonId] | None = Field(default=None, max_length=read_state.MAX_IDS)
     feed_id: JsonId | None = None
     folder_id: JsonId | None = None
     tag: TagName | None = None
@@ -226,7 +226,7 @@ class MarkBody(ApiModel):
     read: bool = Field(default=True, description="False marks unread.")
 
 
-class MarkedOut(ApiModel):
+class MarkReadResponse(ApiModel):
     marked: int
     undo: str = Field(description="Takes it back within an hour: POST /api/v1/undo.")
 
@@ -237,8 +237,8 @@ class MarkedOut(ApiModel):
     responses={200: {"model": EntryList | FoundList}},
 )
 async def list_entries(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     view: Annotated[View, Query()] = "all",
     feed_id: Annotated[JsonId | None, Query(description="The feed's id, as in an entry's feed_id.")] = None,
     folder_id: Annotated[JsonId | None, Query(description="With its subfolders.")] = None,
@@ -273,14 +273,14 @@ async def list_entries(
     return found_page(found, lines, order, name)
 
 
-@router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkedOut}})
-async def mark_read(runtime: RuntimeOf, caller: CallerOf, body: MarkBody) -> Response:
+@router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkReadResponse}})
+async def mark_read(runtime: CurrentRuntime, caller: CurrentCaller, body: MarkRequest) -> Response:
     marked = await read_state.mark(runtime, caller.user_id, _selection(body), read=body.read)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 
-@router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryOut}})
-async def get(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+@router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryResponse}})
+async def get(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     found = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
     pictures = pictures_for_programs(runtime, place_of(request, runtime))
@@ -290,8 +290,10 @@ async def get(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: 
 @router.patch(
     "/{entry_id}", summary="Set read, starred, later and tags", responses={200: {"model": EntryItem}}
 )
-async def change(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, body: ChangeBody) -> Response:
-    wanted = Change(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ChangeEntryRequest
+) -> Response:
+    wanted = StateChange(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
     return json_response(entry_item(await entries.change_entry(runtime, caller.user_id, entry_id, wanted)))
 
 
@@ -300,7 +302,7 @@ async def change(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, body: C
     summary="What the entry said before, newest first, and what changed",
     responses={200: {"model": VersionList}},
 )
-async def versions(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def versions(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     revisions = await entries.get_revisions(runtime, caller.user_id, entry_id)
     return json_response({"items": [revision_json(one) for one in revisions], "next_cursor": None})
 
@@ -311,7 +313,7 @@ def _page(page: EntryPage, lines: Mapping[int, str], order: Order, name: str) ->
     return json_response({"items": items, "next_cursor": following})
 
 
-def _selection(body: MarkBody) -> Selection:
+def _selection(body: MarkRequest) -> Selection:
     said = (
         body.ids,
         body.feed_id,

@@ -22,7 +22,7 @@ _XML = "http://www.w3.org/XML/1998/namespace"
 
 
 @record
-class Masthead:
+class FeedHeader:
     """What a written feed says of itself."""
 
     id: str
@@ -34,7 +34,7 @@ class Masthead:
     """An entry's own name is this and its id: the same in every feed it appears in."""
 
 
-def as_atom(head: Masthead, entries: Sequence[EntryWords]) -> bytes:
+def as_atom(head: FeedHeader, entries: Sequence[EntryWords]) -> bytes:
     root = etree.Element(f"{{{ATOM}}}feed", nsmap=_NAMESPACES)
     _say(root, "id", head.id)
     _say(root, "title", head.title)
@@ -92,7 +92,7 @@ def _reader_category(element: Any, term: str) -> None:
         _say(element, "category", "", term=term, label=term.rpartition("/")[2], scheme=_READER_STATES)
 
 
-def as_json_feed(head: Masthead, entries: Sequence[EntryWords]) -> bytes:
+def as_json_feed(head: FeedHeader, entries: Sequence[EntryWords]) -> bytes:
     return orjson.dumps(
         {
             "version": "https://jsonfeed.org/version/1.1",
@@ -104,7 +104,7 @@ def as_json_feed(head: Masthead, entries: Sequence[EntryWords]) -> bytes:
     )
 
 
-def _atom_entry(root: Any, head: Masthead, entry: EntryWords) -> None:
+def _atom_entry(root: Any, head: FeedHeader, entry: EntryWords) -> None:
     element = etree.SubElement(root, f"{{{ATOM}}}entry")
     if entry.language:
         element.set(f"{{{_XML}}}lang", writable(entry.language))
@@ -120,14 +120,14 @@ def _atom_entry(root: Any, head: Masthead, entry: EntryWords) -> None:
     _say(element, "content", entry.content, type="html")
 
 
-def _source(element: Any, head: Masthead, entry: EntryWords) -> None:
+def _source(element: Any, head: FeedHeader, entry: EntryWords) -> None:
     source = etree.SubElement(element, f"{{{ATOM}}}source")
     _say(source, "id", f"{head.entry_id_base}feed-{entry.feed_id}")
     _say(source, "title", entry.feed_title)
     _say(source, "updated", rfc3339(_updated(entry)))
 
 
-def _json_item(head: Masthead, entry: EntryWords) -> dict[str, Any]:
+def _json_item(head: FeedHeader, entry: EntryWords) -> dict[str, Any]:
     said = {
         "id": f"{head.entry_id_base}{entry.id}",
         "url": entry.url,

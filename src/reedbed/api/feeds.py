@@ -12,8 +12,8 @@ from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.subscriptions import FollowedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND
-from reedbed.domain.unset import SAME
-from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf
+from reedbed.domain.unset import UNSET
+from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
 from reedbed.http.responses import json_response, moment, text_id
@@ -21,24 +21,24 @@ from reedbed.services.feeds import FeedSettings, change_feed, disable_feed, enab
 from reedbed.services.subscriptions.discover import FeedPreview, find_feeds, preview_feed
 from reedbed.store import blobs
 from reedbed.store.feeds import admin as operator_feeds
-from reedbed.store.feeds.admin import FeedFilter, OperatorFeed
+from reedbed.store.feeds.admin import AdminFeed, FeedFilter
 
 router = APIRouter(tags=["feeds"])
 
 Address = Annotated[str, Query(max_length=2_048, examples=["https://example.org/"])]
 
 
-class ValidateBody(ApiModel):
+class ValidateRequest(ApiModel):
     url: str = Field(max_length=2_048)
 
 
 @router.get("/api/v1/feeds/preview", summary="What following this address would bring")
-async def preview(runtime: RuntimeOf, caller: CallerOf, url: Address) -> Response:
+async def preview(runtime: CurrentRuntime, caller: CurrentCaller, url: Address) -> Response:
     return json_response(_preview(await preview_feed(runtime, caller.user_id, url)))
 
 
 @router.get("/api/v1/feeds/discover", summary="The feeds behind an address")
-async def discover(runtime: RuntimeOf, caller: CallerOf, url: Address) -> Response:
+async def discover(runtime: CurrentRuntime, caller: CurrentCaller, url: Address) -> Response:
     found = await find_feeds(runtime, url)
     items = [
         {"url": one.url, "title": one.title, "type": one.type, "source": one.source}
@@ -48,7 +48,7 @@ async def discover(runtime: RuntimeOf, caller: CallerOf, url: Address) -> Respon
 
 
 @router.post("/api/v1/feeds/validate", summary="Whether there is a feed at this address")
-async def validate(runtime: RuntimeOf, caller: CallerOf, body: ValidateBody) -> Response:
+async def validate(runtime: CurrentRuntime, caller: CurrentCaller, body: ValidateRequest) -> Response:
     try:
         found = await preview_feed(runtime, caller.user_id, body.url)
     except Invalid as error:
@@ -57,7 +57,7 @@ async def validate(runtime: RuntimeOf, caller: CallerOf, body: ValidateBody) -> 
 
 
 @router.get("/icons/{icon_id}", summary="A feed's icon", response_class=Response)
-async def icon(runtime: RuntimeOf, caller: CallerOf, icon_id: IdPath) -> Response:
+async def icon(runtime: CurrentRuntime, caller: CurrentCaller, icon_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
         found = await blobs.icon(tx, caller.user_id, icon_id)
     if found is None:
@@ -87,7 +87,7 @@ def _preview(found: FeedPreview) -> dict[str, Any]:
     }
 
 
-class FetchStateOut(ApiModel):
+class FetchStateResponse(ApiModel):
     status: str
     etag: str | None
     last_modified: str | None
@@ -106,7 +106,7 @@ class FetchStateOut(ApiModel):
     stop_reason: str | None
 
 
-class FeedOut(ApiModel):
+class FeedResponse(ApiModel):
     id: str
     url: str
     title: str
@@ -119,7 +119,7 @@ class FeedOut(ApiModel):
     private: bool
     username: str | None
     has_password: bool
-    fetch_state: FetchStateOut
+    fetch_state: FetchStateResponse
 
 
 def feed_json(feed: FollowedFeed) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class FeedChange(ApiModel):
     )
 
 
-class OperatorFeedOut(ApiModel):
+class OperatorFeedResponse(ApiModel):
     id: str
     url: str
     title: str
@@ -228,16 +228,16 @@ class OperatorFeedOut(ApiModel):
 
 
 class OperatorFeedList(ApiModel):
-    items: list[OperatorFeedOut]
+    items: list[OperatorFeedResponse]
     next_cursor: str | None
 
 
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": OperatorFeedOut}}
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": OperatorFeedResponse}}
 
 
 @admin_router.get("", summary="Every shared feed, by name", responses={200: {"model": OperatorFeedList}})
 async def list_feeds(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: AdminOf,
     search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
     status: Annotated[Status, Query()] = "all",
@@ -253,7 +253,7 @@ async def list_feeds(
 
 
 @admin_router.get("/{feed_id}", summary="One feed", responses=ONE)
-async def get(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
     return json_response(_feed(await find_feed(runtime, str(feed_id))))
 
 
@@ -263,22 +263,22 @@ async def get(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
     description="Another way of fetching is tried at once, also by a feed that had stopped.",
     responses=ONE,
 )
-async def change(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, body: FeedChange) -> Response:
+async def change(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, body: FeedChange) -> Response:
     return json_response(_feed(await change_feed(runtime, str(feed_id), _settings(body))))
 
 
 @admin_router.post("/{feed_id}/sync", summary="Run it now, also one that stopped", responses=ONE)
-async def sync(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
+async def sync(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
     return json_response(_feed(await sync_feed(runtime, str(feed_id))))
 
 
 @admin_router.post("/{feed_id}/enable", summary="Let workers take it; schedules no run", responses=ONE)
-async def enable(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
+async def enable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
     return json_response(_feed(await enable_feed(runtime, str(feed_id))))
 
 
 @admin_router.post("/{feed_id}/disable", summary="No worker takes it and no door shows it", responses=ONE)
-async def disable(runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
+async def disable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
     return json_response(_feed(await disable_feed(runtime, str(feed_id))))
 
 
@@ -288,11 +288,11 @@ def _settings(body: FeedChange) -> FeedSettings:
         sent["interval"] *= SECOND
     for name in ("polling", "allow_duplicate_urls", "deframe", "enforce_domain"):
         if sent.get(name) is None:
-            sent[name] = SAME
+            sent[name] = UNSET
     return FeedSettings(**sent)
 
 
-def _feed(one: OperatorFeed) -> dict[str, Any]:
+def _feed(one: AdminFeed) -> dict[str, Any]:
     fetching = one.fetching
     return {
         "id": str(one.id),

@@ -5,8 +5,8 @@ from pydantic import Field
 
 from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.unset import SAME
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.domain.unset import UNSET
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
 from reedbed.http.responses import json_response, text_id
@@ -16,7 +16,7 @@ from reedbed.store import folders
 router = APIRouter(prefix="/api/v1/folders", tags=["folders"])
 
 
-class FolderBody(ApiModel):
+class FolderRequest(ApiModel):
     name: str = Field(examples=["News"])
     parent_id: JsonId | None = None
 
@@ -38,7 +38,7 @@ class FolderOrder(ApiModel):
     parent_id: JsonId | None = None
 
 
-class FolderOut(ApiModel):
+class FolderResponse(ApiModel):
     id: str
     parent_id: str | None
     name: str
@@ -47,19 +47,19 @@ class FolderOut(ApiModel):
 
 
 class FolderList(ApiModel):
-    items: list[FolderOut]
+    items: list[FolderResponse]
     next_cursor: str | None
 
 
 @router.get("", summary="All folders", responses={200: {"model": FolderList}})
-async def list_folders(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_folders(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
     return json_response({"items": [_folder(row) for row in rows], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a folder", responses={201: {"model": FolderOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: FolderBody) -> Response:
+@router.post("", status_code=201, summary="Make a folder", responses={201: {"model": FolderResponse}})
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderRequest) -> Response:
     return json_response(
         _folder(await create_folder(runtime, caller.user_id, body.name, body.parent_id)), 201
     )
@@ -68,13 +68,13 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: FolderBody) -> Resp
 @router.post(
     "/reorder", status_code=204, summary="Set the order of the folders inside one folder, or at the top"
 )
-async def reorder(runtime: RuntimeOf, caller: CallerOf, body: FolderOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderOrder) -> Response:
     await reorder_folders(runtime, caller.user_id, body.parent_id, body.ids)
     return Response(status_code=204)
 
 
-@router.get("/{folder_id}", summary="One folder", responses={200: {"model": FolderOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Response:
+@router.get("/{folder_id}", summary="One folder", responses={200: {"model": FolderResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
         found = await folders.get(tx, caller.user_id, folder_id)
     if found is None:
@@ -83,11 +83,15 @@ async def get(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Respon
 
 
 @router.patch(
-    "/{folder_id}", summary="Change a folder; a field not sent stays", responses={200: {"model": FolderOut}}
+    "/{folder_id}",
+    summary="Change a folder; a field not sent stays",
+    responses={200: {"model": FolderResponse}},
 )
-async def change(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath, body: FolderChange) -> Response:
-    parent = body.parent_id if "parent_id" in body.model_fields_set else SAME
-    words = body.summary_words if "summary_words" in body.model_fields_set else SAME
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath, body: FolderChange
+) -> Response:
+    parent = body.parent_id if "parent_id" in body.model_fields_set else UNSET
+    words = body.summary_words if "summary_words" in body.model_fields_set else UNSET
     changed = await change_folder(
         runtime, caller.user_id, folder_id, name=body.name, parent=parent, summary_words=words
     )
@@ -95,7 +99,7 @@ async def change(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath, body: 
 
 
 @router.delete("/{folder_id}", status_code=204, summary="Delete a folder; what lies inside moves up")
-async def delete(runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath) -> Response:
     await delete_folder(runtime, caller.user_id, folder_id)
     return Response(status_code=204)
 

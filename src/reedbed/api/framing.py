@@ -8,7 +8,7 @@ from pydantic import Field
 
 from reedbed.domain.framing import CAVEAT, Analysis, AnalysisState, FramedFeed, FramedItem, band_of
 from reedbed.domain.times import Instant, from_datetime, to_datetime
-from reedbed.http.auth import CallerOf, RuntimeOf, client_ip
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, client_ip
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
 from reedbed.http.responses import json_response, moment
@@ -24,19 +24,19 @@ from reedbed.services.framing.public import ServedDocument, read_document, read_
 from reedbed.services.security import network_of, spend
 
 
-class ScoreOut(ApiModel):
+class ScoreResponse(ApiModel):
     score: float = Field(ge=0, le=1)
     reason: str
     quote: str = Field(description="The passage that earned it, word for word; may be empty.")
 
 
-class ScoresOut(ApiModel):
-    framing: ScoreOut
-    clickbait: ScoreOut
-    persuasive: ScoreOut
-    hyper_stimulus: ScoreOut
-    speculative: ScoreOut
-    overall: ScoreOut
+class ScoresResponse(ApiModel):
+    framing: ScoreResponse
+    clickbait: ScoreResponse
+    persuasive: ScoreResponse
+    hyper_stimulus: ScoreResponse
+    speculative: ScoreResponse
+    overall: ScoreResponse
     band: str = Field(description="calm, mixed or loud")
     category: str
 
@@ -51,10 +51,10 @@ def scores_json(found: Analysis) -> dict[str, Any]:
 
 router = APIRouter(prefix="/api/v1", tags=["framing"])
 
-MOST_IDS = 200
+MAX_IDS = 200
 
 
-class AnalysisOut(ScoresOut):
+class AnalysisResponse(ScoresResponse):
     title: str
     title_reason: str
     description: str
@@ -64,16 +64,16 @@ class AnalysisOut(ScoresOut):
     language: str | None
 
 
-class FramingOut(ApiModel):
+class FramingResponse(ApiModel):
     status: str = Field(description="ready, pending, failed, or none where nobody has asked")
-    analysis: AnalysisOut | None = Field(description="Also while another reading is under way.")
+    analysis: AnalysisResponse | None = Field(description="Also while another reading is under way.")
     outdated: bool = Field(description="The entry, the model or the feed's prompt is another one now.")
     made_at: str | None
     error: str | None
     caveat: str
 
 
-class FramingLine(ApiModel):
+class FramingStatusResponse(ApiModel):
     entry_id: str
     title: str = Field(description="In neutral words.")
     description: str
@@ -86,28 +86,28 @@ class FramingLine(ApiModel):
     band: str
 
 
-class ListFramingOut(ApiModel):
-    items: list[FramingLine]
+class ListFramingResponse(ApiModel):
+    items: list[FramingStatusResponse]
     next_cursor: str | None
 
 
-class AverageOut(ApiModel):
+class AverageResponse(ApiModel):
     since: str = Field(description="The first moment of a week.")
     overall: float
     articles: int
 
 
-class FeedFramingOut(ApiModel):
+class FeedFramingResponse(ApiModel):
     enabled: bool = Field(description="This user has it switched on.")
     for_everybody: bool = Field(description="The operator has it read and shows it at /rss.")
     model: str | None
     sends_texts: bool = Field(description="The model is somebody else's: texts leave this server.")
     allowed: bool = Field(description="The preference remote_ai allows that, or nothing is sent.")
-    averages: list[AverageOut]
+    averages: list[AverageResponse]
     articles: int = Field(description="Behind the averages.")
 
 
-class SwitchBody(ApiModel):
+class SwitchRequest(ApiModel):
     enabled: bool
 
 
@@ -115,12 +115,12 @@ class SwitchBody(ApiModel):
     "/framing",
     summary="How the entries of a list are framed",
     description="What was not read, or is not yours to see, is left out.",
-    responses={200: {"model": ListFramingOut}},
+    responses={200: {"model": ListFramingResponse}},
 )
 async def of_list(
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    entry_ids: Annotated[list[JsonId], Query(max_length=MOST_IDS, description="Entries, at most 200.")],
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    entry_ids: Annotated[list[JsonId], Query(max_length=MAX_IDS, description="Entries, at most 200.")],
 ) -> Response:
     found = await framings_of(runtime, caller.user, entry_ids)
     items = [{"entry_id": str(id_), **_line(analysis)} for id_, analysis in found.items()]
@@ -130,9 +130,9 @@ async def of_list(
 @router.get(
     "/entries/{entry_id}/framing",
     summary="How an entry is framed",
-    responses={200: {"model": FramingOut}},
+    responses={200: {"model": FramingResponse}},
 )
-async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     return json_response(_state(await get_analysis(runtime, caller.user, entry_id)))
 
 
@@ -141,18 +141,18 @@ async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Respons
     status_code=202,
     summary="Have it read, or read again when the model or the prompt has changed",
     description="What is ready and not outdated stays. An `entry_updated` event tells when to look again.",
-    responses={202: {"model": FramingOut}},
+    responses={202: {"model": FramingResponse}},
 )
-async def again(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def again(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     return json_response(_state(await read_again(runtime, caller.user, entry_id)), 202)
 
 
 @router.get(
     "/subscriptions/{subscription_id}/framing",
     summary="The framing of a feed: its switch, and its averages by week",
-    responses={200: {"model": FeedFramingOut}},
+    responses={200: {"model": FeedFramingResponse}},
 )
-async def of_feed(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+async def of_feed(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     return json_response(_feed(await framing_of_feed(runtime, caller.user, subscription_id)))
 
 
@@ -160,9 +160,11 @@ async def of_feed(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath)
     "/subscriptions/{subscription_id}/framing",
     summary="Have the entries of a feed read, or not",
     description="409 when texts would be sent to somebody else's model and `remote_ai` does not allow it.",
-    responses={200: {"model": FeedFramingOut}},
+    responses={200: {"model": FeedFramingResponse}},
 )
-async def switch(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, body: SwitchBody) -> Response:
+async def switch(
+    runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SwitchRequest
+) -> Response:
     return json_response(_feed(await set_wish(runtime, caller.user, subscription_id, wished=body.enabled)))
 
 
@@ -215,14 +217,14 @@ def _feed(found: FramingOfFeed) -> dict[str, Any]:
 
 
 MANY_REQUESTS = "Too many requests from your address. Wait a moment and go on."
-MOST_ADDRESS = 4_000
+MAX_ADDRESS = 4_000
 _HEADERS = {
     "Cache-Control": "public, max-age=60",
     "Content-Security-Policy": "default-src 'none'; sandbox",
 }
 
 
-async def _spend(request: Request, runtime: RuntimeOf) -> None:
+async def _spend(request: Request, runtime: CurrentRuntime) -> None:
     key = f"deframer:{network_of(client_ip(request))}"
     await spend(runtime, key, runtime.limits.deframer, MANY_REQUESTS)
 
@@ -235,7 +237,7 @@ MaxScore = Annotated[
 ]
 
 
-class FramedItemOut(ScoresOut):
+class FramedItemResponse(ScoresResponse):
     url: str | None
     image: str | None
     author: str | None
@@ -254,9 +256,9 @@ class FramedItemOut(ScoresOut):
     caveat: str
 
 
-class FramedSiteOut(ApiModel):
+class FramedSiteResponse(ApiModel):
     root: str
-    items: list[FramedItemOut]
+    items: list[FramedItemResponse]
     next_cursor: str | None = None
 
 
@@ -269,10 +271,10 @@ class FramedSiteOut(ApiModel):
 )
 async def feed(
     request: Request,
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     url: Annotated[
         str,
-        Query(max_length=MOST_ADDRESS, examples=["https://example.org/feed.xml"], description="The feed."),
+        Query(max_length=MAX_ADDRESS, examples=["https://example.org/feed.xml"], description="The feed."),
     ],
     max_score: MaxScore = None,
 ) -> Response:
@@ -291,12 +293,12 @@ async def feed(
     "/api/item",
     summary="One article in neutral words",
     description="404: not deframed here, or louder than `max_score`.",
-    responses={200: {"model": FramedItemOut}},
+    responses={200: {"model": FramedItemResponse}},
 )
 async def item(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     url: Annotated[
-        str, Query(max_length=MOST_ADDRESS, examples=["https://example.org/a"], description="The article.")
+        str, Query(max_length=MAX_ADDRESS, examples=["https://example.org/a"], description="The article.")
     ],
     max_score: MaxScore = None,
 ) -> Response:
@@ -307,10 +309,10 @@ async def item(
     "/api/site",
     summary="What a site reports, in neutral words",
     description="The newest items of every feed of the site, each feed in its turn, each address once.",
-    responses={200: {"model": FramedSiteOut}},
+    responses={200: {"model": FramedSiteResponse}},
 )
 async def site(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     root: Annotated[str, Query(max_length=300, examples=["example.org"], description="The root domain.")],
     max_score: MaxScore = None,
 ) -> Response:

@@ -13,7 +13,7 @@ from reedbed.domain.highlights import MAX_AROUND, MAX_NOTE, MAX_QUOTE, Highlight
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.text import writable
 from reedbed.domain.times import rfc3339
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import download, json_list, json_response, moment, text_id
@@ -67,7 +67,7 @@ def _escaped(text: str) -> str:
 router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
 
 
-class HighlightBody(ApiModel):
+class HighlightRequest(ApiModel):
     entry_id: JsonId
     quote: str = Field(
         description=f"The passage, at most {MAX_QUOTE} characters. It must occur in the entry."
@@ -77,11 +77,11 @@ class HighlightBody(ApiModel):
     note: str = Field("", description=f"At most {MAX_NOTE} characters.")
 
 
-class NoteBody(ApiModel):
+class NoteRequest(ApiModel):
     note: str
 
 
-class HighlightOut(ApiModel):
+class HighlightResponse(ApiModel):
     id: str
     entry_id: str | None
     entry_title: str
@@ -95,7 +95,7 @@ class HighlightOut(ApiModel):
 
 
 class HighlightList(ApiModel):
-    items: list[HighlightOut]
+    items: list[HighlightResponse]
     next_cursor: str | None
 
 
@@ -103,8 +103,8 @@ class HighlightList(ApiModel):
     "", summary="Highlights, newest first, of one entry or of all", responses={200: {"model": HighlightList}}
 )
 async def list_highlights(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     entry_id: Annotated[JsonId | None, Query()] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -116,8 +116,10 @@ async def list_highlights(
     return newest_first(found, size, view, highlight_json)
 
 
-@router.post("", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: HighlightBody) -> Response:
+@router.post(
+    "", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightResponse}}
+)
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: HighlightRequest) -> Response:
     made = await create_highlight(
         runtime,
         caller.user_id,
@@ -131,29 +133,31 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: HighlightBody) -> R
 
 
 @router.get("/export", summary="All highlights as JSON", response_class=StreamingResponse)
-async def export_json(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return download(json_list(_written(runtime, caller.user_id)), "highlights.json", "application/json")
 
 
 @router.get("/export.md", summary="All highlights as Markdown", response_class=StreamingResponse)
-async def export_markdown(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def export_markdown(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     parts = markdown(every_highlight(runtime, caller.user_id))
     return download(parts, "highlights.md", "text/markdown; charset=utf-8")
 
 
-@router.get("/{highlight_id}", summary="One highlight", responses={200: {"model": HighlightOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath) -> Response:
+@router.get("/{highlight_id}", summary="One highlight", responses={200: {"model": HighlightResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Response:
     return json_response(highlight_json(await get_highlight(runtime, caller.user_id, highlight_id)))
 
 
-@router.patch("/{highlight_id}", summary="Change the note", responses={200: {"model": HighlightOut}})
-async def change(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath, body: NoteBody) -> Response:
+@router.patch("/{highlight_id}", summary="Change the note", responses={200: {"model": HighlightResponse}})
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath, body: NoteRequest
+) -> Response:
     changed = await change_note(runtime, caller.user_id, highlight_id, body.note)
     return json_response(highlight_json(changed))
 
 
 @router.delete("/{highlight_id}", status_code=204, summary="Delete a highlight")
-async def delete(runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Response:
     await delete_highlight(runtime, caller.user_id, highlight_id)
     return Response(status_code=204)
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.services.images import open_picture
 
 router = APIRouter(tags=["entries"])
@@ -16,6 +16,6 @@ HEADERS = {
 
 
 @router.get("/images/{signature}/{address}", include_in_schema=False)
-async def image(request: Request, runtime: RuntimeOf, signature: str, address: str) -> Response:
+async def image(request: Request, runtime: CurrentRuntime, signature: str, address: str) -> Response:
     picture = await open_picture(runtime, signature, address, client_ip(request))
     return Response(picture.data, 200, HEADERS, picture.media_type)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.responses import json_response
 from reedbed.services.instance import current_status
@@ -13,13 +13,13 @@ from reedbed.services.instance import current_status
 router = APIRouter(prefix="/api/v1/status", tags=["health"])
 
 
-class ProblemOut(ApiModel):
+class ProblemResponse(ApiModel):
     check: str = Field(examples=["disk"])
     text: str
     alarm: bool = Field(description="Nothing new arrives, or nothing can be saved.")
 
 
-class StatusOut(ApiModel):
+class StatusResponse(ApiModel):
     feeds_count: int
     posts_count: int
     unread_count: int
@@ -27,12 +27,14 @@ class StatusOut(ApiModel):
     circuit_breaker: str = Field(examples=["CLOSED"])
     health_warning: str | None
     db_size_mb: float | None = Field(description="For operators; null for others.")
-    problems: list[ProblemOut] | None = Field(
+    problems: list[ProblemResponse] | None = Field(
         description="What is wrong now, with its remedy. For operators; null for others."
     )
     version: str
 
 
-@router.get("", summary="Counts, queue, breaker, warnings and version", responses={200: {"model": StatusOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf) -> Response:
+@router.get(
+    "", summary="Counts, queue, breaker, warnings and version", responses={200: {"model": StatusResponse}}
+)
+async def get(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response(asdict(await current_status(runtime, caller.user)))

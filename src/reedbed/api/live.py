@@ -7,8 +7,8 @@ import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from reedbed.domain.live import Hint
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.domain.live import ChangeEvent
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.live import check_room, follow
 from reedbed.services.runtime import Runtime
 
@@ -32,8 +32,8 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 )
 async def events(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     since: Annotated[str | None, Query(max_length=100, description="Begin after this event's id.")] = None,
 ) -> StreamingResponse:
     check_room(runtime, caller)
@@ -43,7 +43,7 @@ async def events(
     )
 
 
-async def _written(runtime: Runtime, hints: AsyncGenerator[Hint | None]) -> AsyncGenerator[bytes]:
+async def _written(runtime: Runtime, hints: AsyncGenerator[ChangeEvent | None]) -> AsyncGenerator[bytes]:
     yield b"retry: 2000\n\n"
     async for hint in hints:
         if hint is not None:
@@ -51,7 +51,7 @@ async def _written(runtime: Runtime, hints: AsyncGenerator[Hint | None]) -> Asyn
         yield b": heartbeat\n\n" if hint is None else _event(hint)
 
 
-def _event(hint: Hint) -> bytes:
+def _event(hint: ChangeEvent) -> bytes:
     data = dict(hint.data)
     if hint.feed_id is not None:
         data["feed_id"] = str(hint.feed_id)

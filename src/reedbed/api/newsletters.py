@@ -13,13 +13,13 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.newsletters import IngestAddress, Sender, WaitingConfirmation
-from reedbed.http.auth import CallerOf, RuntimeOf, client_ip
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, client_ip
 from reedbed.http.middleware import BODY_LIMIT, MAIL_LIMIT
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.newsletters.channels import (
-    MailboxWish,
+    MailboxOptions,
     add_mailbox,
     ask_for_look,
     check_token,
@@ -29,7 +29,7 @@ from reedbed.services.newsletters.channels import (
     from_ses,
     remove_mailbox,
 )
-from reedbed.services.newsletters.receive import Received, Refused
+from reedbed.services.newsletters.receive import MailRejected, Received
 from reedbed.services.newsletters.senders import (
     CONFIRMATIONS_SHOWN,
     add_address,
@@ -50,11 +50,11 @@ from reedbed.store.newsletters import Mailbox
 router = APIRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
 
 
-class NameBody(ApiModel):
+class NameRequest(ApiModel):
     name: str = Field(examples=["Newsletters"], max_length=500)
 
 
-class SenderBody(ApiModel):
+class SenderRequest(ApiModel):
     address: str = Field(examples=["news@example.org"], max_length=500)
 
 
@@ -67,7 +67,7 @@ class SenderChange(ApiModel):
     )
 
 
-class MailboxBody(ApiModel):
+class MailboxRequest(ApiModel):
     host: str = Field(examples=["imap.example.org"], max_length=500)
     port: int = 993
     security: Literal["tls", "starttls", "none"] = "tls"
@@ -76,7 +76,7 @@ class MailboxBody(ApiModel):
     folder: str = Field("INBOX", max_length=500)
 
 
-class AddressOut(ApiModel):
+class NewsletterAddressResponse(ApiModel):
     id: str
     name: str
     address: str
@@ -85,14 +85,14 @@ class AddressOut(ApiModel):
     last_used_at: str | None
 
 
-class VerdictsOut(ApiModel):
+class VerdictsResponse(ApiModel):
     by: str = Field(description="The receiving server that found this out.")
     spf: str
     dkim: str
     dmarc: str
 
 
-class SenderOut(ApiModel):
+class SenderResponse(ApiModel):
     id: str
     feed_id: str | None
     address: str
@@ -104,10 +104,10 @@ class SenderOut(ApiModel):
     left: bool
     leaving: str = Field(description="What became of unsubscribing, in a sentence.")
     leave_page: str | None = Field(description="Where the list lets people leave by hand.")
-    verdicts: VerdictsOut
+    verdicts: VerdictsResponse
 
 
-class MailboxOut(ApiModel):
+class MailboxResponse(ApiModel):
     id: str
     host: str
     port: int
@@ -120,7 +120,7 @@ class MailboxOut(ApiModel):
     last_error: str | None
 
 
-class ConfirmationOut(ApiModel):
+class ConfirmationResponse(ApiModel):
     entry_id: str
     title: str
     sender: str
@@ -130,47 +130,56 @@ class ConfirmationOut(ApiModel):
 
 
 class AddressList(ApiModel):
-    items: list[AddressOut]
+    items: list[NewsletterAddressResponse]
     next_cursor: str | None
 
 
 class SenderList(ApiModel):
-    items: list[SenderOut]
+    items: list[SenderResponse]
     next_cursor: str | None
 
 
 class MailboxList(ApiModel):
-    items: list[MailboxOut]
+    items: list[MailboxResponse]
     next_cursor: str | None
 
 
 class ConfirmationList(ApiModel):
-    items: list[ConfirmationOut]
+    items: list[ConfirmationResponse]
     next_cursor: str | None
 
 
 @router.get("/addresses", summary="Your addresses for newsletters", responses={200: {"model": AddressList}})
-async def list_addresses(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_addresses(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await newsletters.list_addresses(tx, caller.user_id)
     return _items([_address(runtime, one) for one in found])
 
 
-@router.post("/addresses", status_code=201, summary="A new address", responses={201: {"model": AddressOut}})
-async def create_address(runtime: RuntimeOf, caller: CallerOf, body: NameBody) -> Response:
+@router.post(
+    "/addresses",
+    status_code=201,
+    summary="A new address",
+    responses={201: {"model": NewsletterAddressResponse}},
+)
+async def create_address(runtime: CurrentRuntime, caller: CurrentCaller, body: NameRequest) -> Response:
     return json_response(_address(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
 
 
-@router.patch("/addresses/{address_id}", summary="Name an address", responses={200: {"model": AddressOut}})
+@router.patch(
+    "/addresses/{address_id}",
+    summary="Name an address",
+    responses={200: {"model": NewsletterAddressResponse}},
+)
 async def change_address(
-    runtime: RuntimeOf, caller: CallerOf, address_id: IdPath, body: NameBody
+    runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath, body: NameRequest
 ) -> Response:
     renamed = await rename_address(runtime, caller.user_id, address_id, body.name)
     return json_response(_address(runtime, renamed))
 
 
 @router.delete("/addresses/{address_id}", status_code=204, summary="Revoke an address, for ever")
-async def delete_address(runtime: RuntimeOf, caller: CallerOf, address_id: IdPath) -> Response:
+async def delete_address(runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath) -> Response:
     await revoke_address(runtime, caller.user_id, address_id)
     return Response(status_code=204)
 
@@ -178,7 +187,7 @@ async def delete_address(runtime: RuntimeOf, caller: CallerOf, address_id: IdPat
 @router.get(
     "/senders", summary="Who sends you newsletters, newest first", responses={200: {"model": SenderList}}
 )
-async def list_senders(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_senders(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await newsletters.list_senders(tx, caller.user_id)
     return _items([_sender(one) for one in found])
@@ -188,22 +197,22 @@ async def list_senders(runtime: RuntimeOf, caller: CallerOf) -> Response:
     "/senders",
     status_code=201,
     summary="Block an address, also before it wrote",
-    responses={201: {"model": SenderOut}},
+    responses={201: {"model": SenderResponse}},
 )
-async def create_block(runtime: RuntimeOf, caller: CallerOf, body: SenderBody) -> Response:
+async def create_block(runtime: CurrentRuntime, caller: CurrentCaller, body: SenderRequest) -> Response:
     return json_response(_sender(await block_address(runtime, caller.user_id, body.address)), 201)
 
 
-@router.get("/senders/{sender_id}", summary="One sender", responses={200: {"model": SenderOut}})
-async def one_sender(runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+@router.get("/senders/{sender_id}", summary="One sender", responses={200: {"model": SenderResponse}})
+async def one_sender(runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     return json_response(_sender(await get_sender(runtime, caller.user_id, sender_id)))
 
 
 @router.patch(
-    "/senders/{sender_id}", summary="Block or follow a sender", responses={200: {"model": SenderOut}}
+    "/senders/{sender_id}", summary="Block or follow a sender", responses={200: {"model": SenderResponse}}
 )
 async def change_sender(
-    runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath, body: SenderChange
+    runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath, body: SenderChange
 ) -> Response:
     found = await get_sender(runtime, caller.user_id, sender_id)
     if body.followed:
@@ -217,7 +226,7 @@ async def change_sender(
 @router.get(
     "/mailboxes", summary="Mailboxes looked into for newsletters", responses={200: {"model": MailboxList}}
 )
-async def list_mailboxes(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await newsletters.list_mailboxes(tx, caller.user_id)
     return _items([_mailbox(one) for one in found])
@@ -228,21 +237,21 @@ async def list_mailboxes(runtime: RuntimeOf, caller: CallerOf) -> Response:
     status_code=201,
     summary="Look into a folder of a mailbox",
     description="The log-in is tried first. The folder is only read; nothing in it changes.",
-    responses={201: {"model": MailboxOut}},
+    responses={201: {"model": MailboxResponse}},
 )
-async def create_mailbox(runtime: RuntimeOf, caller: CallerOf, body: MailboxBody) -> Response:
-    wish = MailboxWish(body.host, body.username, body.password, body.port, body.security, body.folder)
+async def create_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, body: MailboxRequest) -> Response:
+    wish = MailboxOptions(body.host, body.username, body.password, body.port, body.security, body.folder)
     return json_response(_mailbox(await add_mailbox(runtime, caller.user_id, wish)), 201)
 
 
 @router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Look into it soon")
-async def check(runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath) -> Response:
+async def check(runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath) -> Response:
     await ask_for_look(runtime, caller.user_id, mailbox_id)
     return Response(status_code=202)
 
 
 @router.delete("/mailboxes/{mailbox_id}", status_code=204, summary="Look into it no more")
-async def delete_mailbox(runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath) -> Response:
+async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath) -> Response:
     await remove_mailbox(runtime, caller.user_id, mailbox_id)
     return Response(status_code=204)
 
@@ -252,14 +261,14 @@ async def delete_mailbox(runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPat
     summary="Mails that wait for your click, newest first",
     responses={200: {"model": ConfirmationList}},
 )
-async def list_confirmations(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
     return _items([_confirmation(one) for one in found])
 
 
 @router.delete("/confirmations/{entry_id}", status_code=204, summary="Done, or not wanted")
-async def delete_confirmation(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def delete_confirmation(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     await dismiss_confirmation(runtime, caller.user_id, entry_id)
     return Response(status_code=204)
 
@@ -328,37 +337,37 @@ inbound_router = APIRouter(prefix="/inbound", include_in_schema=False)
 # A permanent refusal that each provider does not try again after.
 _POSTMARK, _MAILGUN, _SES = 403, 406, 403
 _RAW = {"unknown": 404, "large": 413, "unreadable": 422, "spam": 422, "blocked": 422, "full": 507}
-_MOST_FIELDS = 500
+_MAX_FIELDS = 500
 
 
 @inbound_router.post("/raw")
 async def raw(
-    request: Request, runtime: RuntimeOf, to: Annotated[list[str], Query(max_length=100)]
+    request: Request, runtime: CurrentRuntime, to: Annotated[list[str], Query(max_length=100)]
 ) -> Response:
     """The mail itself as the body; `to` names who it was sent to."""
     await check_token(runtime, _given_token(request), client_ip(request))
     outcome = await from_raw(runtime, tuple(to), await request.body())
     return _answer(
-        outcome, _RAW[outcome.why] if isinstance(outcome, Refused) and outcome.why != "busy" else 0
+        outcome, _RAW[outcome.why] if isinstance(outcome, MailRejected) and outcome.why != "busy" else 0
     )
 
 
 @inbound_router.post("/postmark")
-async def postmark(request: Request, runtime: RuntimeOf) -> Response:
+async def postmark(request: Request, runtime: CurrentRuntime) -> Response:
     await check_token(runtime, _given_token(request), client_ip(request))
     return _answer(await from_postmark(runtime, _object(await request.body())), _POSTMARK)
 
 
 @inbound_router.post("/mailgun")
 @inbound_router.post("/mailgun/mime")
-async def mailgun(request: Request, runtime: RuntimeOf) -> Response:
+async def mailgun(request: Request, runtime: CurrentRuntime) -> Response:
     """Mailgun sends the whole mail to addresses that end in `mime`, and what it read of it to others."""
     fields, files = await _form(request)
     return _answer(await from_mailgun(runtime, fields, files, client_ip(request)), _MAILGUN)
 
 
 @inbound_router.post("/ses")
-async def ses(request: Request, runtime: RuntimeOf) -> Response:
+async def ses(request: Request, runtime: CurrentRuntime) -> Response:
     body = await request.body()
     if len(body) > BODY_LIMIT:
         raise Invalid("No notification is as large as this.")
@@ -374,7 +383,7 @@ async def _form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
             Headers({"content-type": f"{kind}; charset=latin-1"}),
             request.stream(),
             max_files=200,
-            max_fields=_MOST_FIELDS,
+            max_fields=_MAX_FIELDS,
             max_part_size=MAIL_LIMIT,
         )
         form = await _parsed(parser)
@@ -399,13 +408,13 @@ async def _parsed(parser: MultiPartParser) -> FormData:
 def _pairs(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            body.decode("latin-1"), encoding="latin-1", max_num_fields=_MOST_FIELDS, keep_blank_values=True
+            body.decode("latin-1"), encoding="latin-1", max_num_fields=_MAX_FIELDS, keep_blank_values=True
         )
     except ValueError as error:
         raise Invalid("The form could not be read.") from error
 
 
-def _answer(outcome: Received | Refused, refusal: int) -> Response:
+def _answer(outcome: Received | MailRejected, refusal: int) -> Response:
     if isinstance(outcome, Received):
         return json_response({"received": outcome.new, "known": outcome.known, "unwanted": outcome.unwanted})
     status = 429 if outcome.why == "busy" else refusal

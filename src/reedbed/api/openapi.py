@@ -19,14 +19,14 @@ class ErrorDetails(ApiModel):
     field: str | None = Field(None, description="The field that is wrong, when one is.", examples=["email"])
 
 
-class ErrorBody(ApiModel):
+class ErrorRequest(ApiModel):
     code: str = Field(examples=["not_found"])
     message: str = Field(examples=["There is nothing with this id."])
     details: ErrorDetails
 
 
-class ErrorOut(ApiModel):
-    error: ErrorBody
+class ErrorResponse(ApiModel):
+    error: ErrorRequest
 
 
 _WORDS = {
@@ -55,7 +55,7 @@ REFERENCES = {status: {"$ref": f"#/components/responses/Error{status}"} for stat
 
 
 def error_schemas() -> dict[str, Any]:
-    whole = ErrorOut.model_json_schema(ref_template="#/components/schemas/{model}")
+    whole = ErrorResponse.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**whole.pop("$defs"), "ErrorOut": whole}
 
 

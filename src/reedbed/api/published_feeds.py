@@ -9,24 +9,24 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from reedbed.api.feed_writer import Masthead, as_atom, as_json_feed
+from reedbed.api.feed_writer import FeedHeader, as_atom, as_json_feed
 from reedbed.domain.published_feeds import PublishedFeed, check_view
 from reedbed.domain.times import SECOND, Instant, from_datetime, rfc3339, to_datetime
 from reedbed.domain.urls import host_of
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
 from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.images import pictures_for_programs
 from reedbed.services.published_feeds import (
-    Opened,
+    OpenedFeed,
     Publication,
     get_published,
     publish_view,
     read_publication,
     rename_published,
     renew_published,
-    take_back,
+    undo_last,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import published_feeds
@@ -34,7 +34,7 @@ from reedbed.store.entries.read import EntryWords
 
 router = APIRouter(prefix="/published", tags=["published feeds"])
 
-Writer = Callable[[Masthead, Sequence[EntryWords]], bytes]
+Writer = Callable[[FeedHeader, Sequence[EntryWords]], bytes]
 
 _ID_WORDS = {"digests": "digest", "stories": "story"}
 _HEADERS = {
@@ -45,12 +45,12 @@ _HEADERS = {
 
 
 @router.get("/{token}.atom", summary="A published view as Atom", response_class=Response)
-async def atom(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def atom(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     return await _answer(request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8")
 
 
 @router.get("/{token}.json", summary="A published view as JSON Feed", response_class=Response)
-async def json_feed(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def json_feed(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     return await _answer(
         request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8"
     )
@@ -81,10 +81,10 @@ async def _answer(
     return Response(body, 200, headers, media_type)
 
 
-def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> Masthead:
+def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> FeedHeader:
     feed, base_url = publication.feed, runtime.accounts.base_url
     host = host_of(base_url) or "localhost"
-    return Masthead(
+    return FeedHeader(
         id=f"tag:{host},{rfc3339(feed.created_at)[:10]}:published-{feed.id}",
         title=feed.name,
         self_url=self_url,
@@ -119,7 +119,7 @@ def _is_known(request: Request, publication: Publication, tag: str, changed_at: 
 settings_router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 
-class PublishBody(ApiModel):
+class PublishRequest(ApiModel):
     name: str = Field(examples=["Starred"])
     view: Literal["unread", "all", "starred", "later", "history", "stories", "digests"] = "all"
     feed_id: JsonId | None = None
@@ -128,11 +128,11 @@ class PublishBody(ApiModel):
     search_id: JsonId | None = Field(None, description="A saved search.")
 
 
-class RenameBody(ApiModel):
+class RenameRequest(ApiModel):
     name: str
 
 
-class PublishedOut(ApiModel):
+class PublishedResponse(ApiModel):
     id: str
     name: str
     view: str
@@ -144,30 +144,30 @@ class PublishedOut(ApiModel):
     last_used_at: str | None
 
 
-class OpenedOut(PublishedOut):
+class OpenedResponse(PublishedResponse):
     atom_url: str
     json_url: str
 
 
 class PublishedList(ApiModel):
-    items: list[PublishedOut]
+    items: list[PublishedResponse]
     next_cursor: str | None
 
 
-_OPENED = {"model": OpenedOut, "description": "With the addresses, which are shown this once."}
+_OPENED = {"model": OpenedResponse, "description": "With the addresses, which are shown this once."}
 
 
 @settings_router.get(
     "", summary="All published feeds, without their addresses", responses={200: {"model": PublishedList}}
 )
-async def list_published(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_published(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await published_feeds.of_user(tx, caller.user_id)
     return json_response({"items": [published_json(feed) for feed in found], "next_cursor": None})
 
 
 @settings_router.post("", status_code=201, summary="Publish a view", responses={201: _OPENED})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: PublishBody) -> Response:
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: PublishRequest) -> Response:
     view = check_view(
         body.view, feed_id=body.feed_id, folder_id=body.folder_id, tag=body.tag, search_id=body.search_id
     )
@@ -176,14 +176,16 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: PublishBody) -> Res
 
 
 @settings_router.get(
-    "/{published_id}", summary="One published feed", responses={200: {"model": PublishedOut}}
+    "/{published_id}", summary="One published feed", responses={200: {"model": PublishedResponse}}
 )
-async def get(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     return json_response(published_json(await get_published(runtime, caller.user_id, published_id)))
 
 
-@settings_router.patch("/{published_id}", summary="Rename it", responses={200: {"model": PublishedOut}})
-async def rename(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath, body: RenameBody) -> Response:
+@settings_router.patch("/{published_id}", summary="Rename it", responses={200: {"model": PublishedResponse}})
+async def rename(
+    runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath, body: RenameRequest
+) -> Response:
     changed = await rename_published(runtime, caller.user_id, published_id, body.name)
     return json_response(published_json(changed))
 
@@ -191,14 +193,14 @@ async def rename(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath, bod
 @settings_router.post(
     "/{published_id}/renew", summary="Give it a new address; the old one is dead", responses={200: _OPENED}
 )
-async def renew(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
+async def renew(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     opened = await renew_published(runtime, caller.user_id, published_id)
     return json_response(_opened_json(runtime, opened))
 
 
 @settings_router.delete("/{published_id}", status_code=204, summary="Take it back; its address is dead")
-async def delete(runtime: RuntimeOf, caller: CallerOf, published_id: IdPath) -> Response:
-    await take_back(runtime, caller.user_id, published_id)
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
+    await undo_last(runtime, caller.user_id, published_id)
     return Response(status_code=204)
 
 
@@ -217,7 +219,7 @@ def published_json(feed: PublishedFeed) -> dict[str, Any]:
     }
 
 
-def _opened_json(runtime: Runtime, opened: Opened) -> dict[str, Any]:
+def _opened_json(runtime: Runtime, opened: OpenedFeed) -> dict[str, Any]:
     return {
         **published_json(opened.feed),
         "atom_url": published_url(runtime, opened.token, "atom"),

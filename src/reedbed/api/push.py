@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Response
 from pydantic import Field
 
 from reedbed.domain.push import PushDevice, PushNote
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
@@ -24,18 +24,18 @@ class PushKeys(ApiModel):
     auth: str = Field(examples=["BTBZMqHH6r4Tts7J_aSIgg"])
 
 
-class PushBody(ApiModel):
+class PushRequest(ApiModel):
     """What `PushSubscription.toJSON()` gives in a browser."""
 
     endpoint: str = Field(examples=["https://push.example.org/a-browser"])
     keys: PushKeys
 
 
-class PushKeyOut(ApiModel):
+class PushKeyResponse(ApiModel):
     key: str
 
 
-class PushDeviceOut(ApiModel):
+class PushDeviceResponse(ApiModel):
     id: str
     name: str
     endpoint: str
@@ -44,28 +44,28 @@ class PushDeviceOut(ApiModel):
 
 
 class PushDevices(ApiModel):
-    items: list[PushDeviceOut]
+    items: list[PushDeviceResponse]
     next_cursor: str | None
 
 
-@router.get("/key", summary="The server's public key (VAPID)", responses={200: {"model": PushKeyOut}})
-async def key(runtime: RuntimeOf, caller: CallerOf) -> Response:
+@router.get("/key", summary="The server's public key (VAPID)", responses={200: {"model": PushKeyResponse}})
+async def key(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response({"key": await push_key(runtime)})
 
 
 @router.get("/devices", summary="The browsers that are told", responses={200: {"model": PushDevices}})
-async def devices(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def devices(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_devices(runtime, caller.user_id)
     return json_response({"items": [device_json(one) for one in found], "next_cursor": None})
 
 
 @router.post(
-    "/devices", status_code=201, summary="Tell this browser", responses={201: {"model": PushDeviceOut}}
+    "/devices", status_code=201, summary="Tell this browser", responses={201: {"model": PushDeviceResponse}}
 )
 async def add(
-    runtime: RuntimeOf,
-    caller: CallerOf,
-    body: PushBody,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    body: PushRequest,
     user_agent: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     made = await add_device(
@@ -80,13 +80,13 @@ async def add(
 
 
 @router.post("/devices/{device_id}/test", status_code=202, summary="Send it a note to see whether it arrives")
-async def test(runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+async def test(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await send_test(runtime, caller.user_id, device_id, HELLO)
     return Response(status_code=202)
 
 
 @router.delete("/devices/{device_id}", status_code=204, summary="Tell it no more")
-async def remove(runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+async def remove(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await remove_device(runtime, caller.user_id, device_id)
     return Response(status_code=204)
 

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.api.digests import (
-    ScopeBody,
-    ScopeOut,
-    SentenceOut,
-    SourceOut,
+    CitedSourceResponse,
+    ScopeRequest,
+    ScopeResponse,
+    SentenceResponse,
     scope_json,
     scope_of,
     sentence_json,
@@ -19,7 +19,7 @@ from reedbed.domain.pagination import page_limit
 from reedbed.domain.questions import Question
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.text import storable
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
@@ -32,11 +32,11 @@ router = APIRouter(prefix="/api/v1/questions", tags=["questions"])
 _LIST = "questions"
 
 
-class QuestionBody(ScopeBody):
+class QuestionRequest(ScopeRequest):
     question: str = Field(max_length=2_000, examples=["What did the council say about the bridge?"])
 
 
-class QuestionOut(ScopeOut):
+class QuestionResponse(ScopeResponse):
     id: str
     question: str
     status: str = Field(description="pending, ready or failed")
@@ -49,19 +49,19 @@ class QuestionOut(ScopeOut):
     dropped: int = Field(description="Claims left out because no entry supported them.")
     created_at: str
     finished_at: str | None
-    claims: list[SentenceOut]
-    sources: list[SourceOut]
+    claims: list[SentenceResponse]
+    sources: list[CitedSourceResponse]
 
 
 class QuestionList(ApiModel):
-    items: list[QuestionOut]
+    items: list[QuestionResponse]
     next_cursor: str | None
 
 
 @router.get("", summary="Your questions, newest first", responses={200: {"model": QuestionList}})
 async def list_all(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -79,20 +79,22 @@ async def list_all(
         "202 and a pending question. `progress` events with `kind` question and its `question_id` tell the "
         "`stage`: searching, reading, answering (with one `claim` each) and done."
     ),
-    responses={202: {"model": QuestionOut}},
+    responses={202: {"model": QuestionResponse}},
 )
-async def ask(runtime: RuntimeOf, caller: CallerOf, _: SearchLimit, body: QuestionBody) -> Response:
+async def ask(
+    runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit, body: QuestionRequest
+) -> Response:
     made = await ask_question(runtime, caller.user, storable(body.question), scope_of(body))
     return json_response(_question(made), 202)
 
 
-@router.get("/{question_id}", summary="One question", responses={200: {"model": QuestionOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, question_id: IdPath) -> Response:
+@router.get("/{question_id}", summary="One question", responses={200: {"model": QuestionResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     return json_response(_question(await get_question(runtime, caller.user_id, question_id)))
 
 
 @router.delete("/{question_id}", status_code=204, summary="Delete a question and its answer")
-async def delete(runtime: RuntimeOf, caller: CallerOf, question_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     await delete_question(runtime, caller.user_id, question_id)
     return Response(status_code=204)
 

@@ -3,33 +3,33 @@
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.responses import json_response
-from reedbed.services.read_state import take_back
+from reedbed.services.read_state import undo_last
 from reedbed.store.read_state.counts import counts
 
 router = APIRouter(prefix="/api/v1/undo", tags=["entries"])
 
 
-class UndoBody(ApiModel):
+class UndoRequest(ApiModel):
     undo: str = Field(max_length=200, description="As mark-read answered it, at most an hour ago.")
 
 
-class UndoneOut(ApiModel):
+class UndoneResponse(ApiModel):
     undone: bool
 
 
-@router.post("", summary="Take back a mark-read", responses={200: {"model": UndoneOut}})
-async def undo(runtime: RuntimeOf, caller: CallerOf, body: UndoBody) -> Response:
-    await take_back(runtime, caller.user_id, body.undo)
+@router.post("", summary="Take back a mark-read", responses={200: {"model": UndoneResponse}})
+async def undo(runtime: CurrentRuntime, caller: CurrentCaller, body: UndoRequest) -> Response:
+    await undo_last(runtime, caller.user_id, body.undo)
     return json_response({"undone": True})
 
 
 counts_router = APIRouter(prefix="/api/v1/counts", tags=["entries"])
 
 
-class CountsOut(ApiModel):
+class CountsResponse(ApiModel):
     all: int = Field(description="Unread in all.")
     subscriptions: dict[str, int] = Field(description="Unread by subscription id.")
     feeds: dict[str, int] = Field(description="The same by feed id.")
@@ -42,9 +42,9 @@ class CountsOut(ApiModel):
 @counts_router.get(
     "",
     summary="Unread by subscription, folder, tag and in all",
-    responses={200: {"model": CountsOut}},
+    responses={200: {"model": CountsResponse}},
 )
-async def get_counts(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def get_counts(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         counted = await counts(tx, caller.user_id)
     return json_response(

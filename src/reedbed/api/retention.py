@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from reedbed.domain.pagination import page_limit
-from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import json_response, moment
@@ -18,7 +18,7 @@ router = APIRouter()
 _LIST = "cleanups"
 
 
-class CleanupOut(ApiModel):
+class CleanupResponse(ApiModel):
     id: str
     started_at: str
     finished_at: str | None
@@ -34,11 +34,11 @@ class CleanupOut(ApiModel):
 
 
 class CleanupList(ApiModel):
-    items: list[CleanupOut]
+    items: list[CleanupResponse]
     next_cursor: str | None
 
 
-class NoticeOut(ApiModel):
+class NoticeResponse(ApiModel):
     unread_removed: int
     removed_at: str | None
 
@@ -50,7 +50,7 @@ class NoticeOut(ApiModel):
     responses={200: {"model": CleanupList}},
 )
 async def list_cleanups(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: AdminOf,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -62,7 +62,7 @@ async def list_cleanups(
 
 
 @router.post("/api/v1/admin/cleanups", status_code=202, tags=["operator"], summary="Clean up now")
-async def start_cleanup(runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def start_cleanup(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     return json_response({"job_id": str(await ask_for_cleanup(runtime, caller.user))}, 202)
 
 
@@ -70,9 +70,9 @@ async def start_cleanup(runtime: RuntimeOf, caller: AdminOf) -> Response:
     "/api/v1/cleanup-notice",
     tags=["entries"],
     summary="How many of the user's unread entries were removed because of their age",
-    responses={200: {"model": NoticeOut}},
+    responses={200: {"model": NoticeResponse}},
 )
-async def get_notice(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def get_notice(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await notice_for(runtime, caller.user_id)
     if found is None:
         return json_response({"unread_removed": 0, "removed_at": None})
@@ -80,7 +80,7 @@ async def get_notice(runtime: RuntimeOf, caller: CallerOf) -> Response:
 
 
 @router.delete("/api/v1/cleanup-notice", status_code=204, tags=["entries"], summary="The user has seen it")
-async def delete_notice(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def delete_notice(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await dismiss_notice(runtime, caller.user_id)
     return Response(status_code=204)
 

@@ -40,7 +40,7 @@ from reedbed.api import (
 from reedbed.api.openapi import describe
 from reedbed.http import probes
 from reedbed.http.dependencies import count_request
-from reedbed.http.routing import put_before
+from reedbed.http.routing import install_route_index
 
 ROUTERS = (
     summaries.router,
@@ -99,4 +99,4 @@ def register(app: FastAPI) -> None:
     reader_apps.register(app)
     mcp.register(app)
     describe(app)
-    put_before(app.router)
+    install_route_index(app.router)

@@ -15,7 +15,7 @@ from reedbed.domain.rules import (
     read_action,
     read_condition,
 )
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
@@ -44,52 +44,52 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
-class ConditionBody(ApiModel):
+class ConditionRequest(ApiModel):
     field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
     operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
     value: str = Field(description="For `feed` and `folder` with `is`: an id.")
 
 
-class ActionBody(ApiModel):
+class ActionRequest(ApiModel):
     action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
     value: str = Field("", description="The tag; or mail, webhook, push or page for `notify`.")
     url: str = Field("", description="The address a webhook is sent to.")
 
 
-class RuleBody(ApiModel):
+class RuleRequest(ApiModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     name: str
     match: Literal["all", "any"] = "all"
-    conditions: list[ConditionBody] = Field(description=f"At most {MAX_CONDITIONS}.")
-    actions: list[ActionBody] = Field(description=f"At most {MAX_ACTIONS}.")
+    conditions: list[ConditionRequest] = Field(description=f"At most {MAX_CONDITIONS}.")
+    actions: list[ActionRequest] = Field(description=f"At most {MAX_ACTIONS}.")
     enabled: bool = True
 
 
 class RuleChange(ApiModel):
     name: str | None = None
     match: Literal["all", "any"] | None = None
-    conditions: list[ConditionBody] | None = None
-    actions: list[ActionBody] | None = None
+    conditions: list[ConditionRequest] | None = None
+    actions: list[ActionRequest] | None = None
     enabled: bool | None = None
 
 
-class TrialBody(ApiModel):
+class TrialRequest(ApiModel):
     name: str = "Trial"
     match: Literal["all", "any"] = "all"
-    conditions: list[ConditionBody]
+    conditions: list[ConditionRequest]
 
 
 class RuleOrder(ApiModel):
     ids: list[JsonId]
 
 
-class RuleOut(ApiModel):
+class RuleResponse(ApiModel):
     id: str
     name: str
     match: str
-    conditions: list[ConditionBody]
-    actions: list[ActionBody]
+    conditions: list[ConditionRequest]
+    actions: list[ActionRequest]
     enabled: bool
     position: int
     matched: int
@@ -97,7 +97,7 @@ class RuleOut(ApiModel):
 
 
 class RuleList(ApiModel):
-    items: list[RuleOut]
+    items: list[RuleResponse]
     next_cursor: str | None
 
 
@@ -110,29 +110,29 @@ class TrialHit(ApiModel):
     sort_at: str
 
 
-class TrialOut(ApiModel):
+class TrialResponse(ApiModel):
     looked_at: int
     matched: int
     complete: bool
     items: list[TrialHit]
 
 
-class JobOut(ApiModel):
+class JobResponse(ApiModel):
     job_id: str
 
 
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": RuleOut}}
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": RuleResponse}}
 
 
 @router.get("", summary="All rules, in the order they are applied", responses={200: {"model": RuleList}})
-async def list_rules(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_rules(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await rules.of_user(tx, caller.user_id)
     return json_response({"items": [rule_json(row) for row in found], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a rule", responses={201: {"model": RuleOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: RuleBody) -> Response:
+@router.post("", status_code=201, summary="Make a rule", responses={201: {"model": RuleResponse}})
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleRequest) -> Response:
     draft = RuleDraft(
         body.name, body.match, _conditions(body.conditions), _actions(body.actions), body.enabled
     )
@@ -140,7 +140,7 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: RuleBody) -> Respon
 
 
 @router.post("/reorder", status_code=204, summary="Set the order; name every rule once")
-async def reorder(runtime: RuntimeOf, caller: CallerOf, body: RuleOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleOrder) -> Response:
     await reorder_rules(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
@@ -148,20 +148,24 @@ async def reorder(runtime: RuntimeOf, caller: CallerOf, body: RuleOrder) -> Resp
 @router.post(
     "/dry-run",
     summary="What these conditions match among the newest 500 entries; nothing is done",
-    responses={200: {"model": TrialOut}},
+    responses={200: {"model": TrialResponse}},
 )
-async def dry_run(runtime: RuntimeOf, caller: CallerOf, body: TrialBody, _: SearchLimit) -> Response:
+async def dry_run(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: TrialRequest, _: SearchLimit
+) -> Response:
     draft = RuleDraft(body.name, body.match, _conditions(body.conditions), [read_action("star")])
     return json_response(_trial_json(await try_rule(runtime, caller.user_id, draft)))
 
 
 @router.get("/{rule_id}", summary="One rule", responses=ONE)
-async def get(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
     return json_response(rule_json(await get_rule(runtime, caller.user_id, rule_id)))
 
 
 @router.patch("/{rule_id}", summary="Change a rule; a field not sent stays", responses=ONE)
-async def change(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, body: RuleChange) -> Response:
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, body: RuleChange
+) -> Response:
     draft = RuleDraft(
         body.name,
         body.match,
@@ -173,7 +177,7 @@ async def change(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, body: Ru
 
 
 @router.delete("/{rule_id}", status_code=204, summary="Delete a rule; what it did stays")
-async def delete(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
     await delete_rule(runtime, caller.user_id, rule_id)
     return Response(status_code=204)
 
@@ -182,9 +186,9 @@ async def delete(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Respo
     "/{rule_id}/apply",
     status_code=202,
     summary="Apply a rule to the entries that are there; `progress` events tell how far it is",
-    responses={202: {"model": JobOut}},
+    responses={202: {"model": JobResponse}},
 )
-async def apply(runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, _: SearchLimit) -> Response:
+async def apply(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, _: SearchLimit) -> Response:
     return json_response({"job_id": str(await apply_rule(runtime, caller.user_id, rule_id))}, 202)
 
 
@@ -206,11 +210,11 @@ def rule_json(row: RuleRow) -> dict[str, Any]:
     }
 
 
-def _conditions(bodies: list[ConditionBody]) -> list[Condition]:
+def _conditions(bodies: list[ConditionRequest]) -> list[Condition]:
     return [read_condition(body.field, body.operator, body.value) for body in bodies[: MAX_CONDITIONS + 1]]
 
 
-def _actions(bodies: list[ActionBody]) -> list[Action]:
+def _actions(bodies: list[ActionRequest]) -> list[Action]:
     return [read_action(body.action, body.value, body.url) for body in bodies[: MAX_ACTIONS + 1]]
 
 

@@ -9,7 +9,7 @@ from reedbed.api.entries import FoundList, found_page, keyset_order
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.pagination import decode_cursor, page_limit
 from reedbed.domain.search import SavedSearch, UnreadMatches
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
@@ -21,7 +21,7 @@ from reedbed.services.summaries import one_lines
 router = APIRouter(prefix="/api/v1/searches", tags=["searches"])
 
 
-class SearchBody(ApiModel):
+class SearchRequest(ApiModel):
     name: str = Field(max_length=200, examples=["Herons"])
     query: str = Field(max_length=2_000, examples=['heron* "grey heron" -egret is:unread after:30d'])
 
@@ -37,7 +37,7 @@ class SearchesOrder(ApiModel):
     ids: list[JsonId]
 
 
-class SearchOut(ApiModel):
+class SearchResponse(ApiModel):
     id: str
     name: str
     query: str
@@ -45,30 +45,30 @@ class SearchOut(ApiModel):
     created_at: str
 
 
-class SearchCountOut(ApiModel):
+class SearchCountResponse(ApiModel):
     id: str
     unread: int
     more: bool = Field(description="There are more than these; counting stops at 500.")
 
 
 class SearchList(ApiModel):
-    items: list[SearchOut]
+    items: list[SearchResponse]
     next_cursor: str | None
 
 
 class SearchCounts(ApiModel):
-    items: list[SearchCountOut]
+    items: list[SearchCountResponse]
     next_cursor: str | None
 
 
 @router.get("", summary="All saved searches", responses={200: {"model": SearchList}})
-async def list_searches(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_searches(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     saved = await search.list_searches(runtime, caller.user_id)
     return json_response({"items": [_search(each) for each in saved], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Save a search", responses={201: {"model": SearchOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: SearchBody) -> Response:
+@router.post("", status_code=201, summary="Save a search", responses={201: {"model": SearchResponse}})
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchRequest) -> Response:
     saved = await search.save_search(runtime, caller.user_id, body.name, body.query)
     return json_response(_search(saved), 201)
 
@@ -76,20 +76,20 @@ async def create(runtime: RuntimeOf, caller: CallerOf, body: SearchBody) -> Resp
 @router.get(
     "/counts", summary="How much is unread in each saved search", responses={200: {"model": SearchCounts}}
 )
-async def counts(runtime: RuntimeOf, caller: CallerOf, _: SearchLimit) -> Response:
+async def counts(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit) -> Response:
     saved = await search.list_searches(runtime, caller.user_id)
     counted = await search.unread_matches(runtime, caller.user_id, saved)
     return json_response({"items": [_count(*pair) for pair in counted.items()], "next_cursor": None})
 
 
 @router.post("/reorder", status_code=204, summary="Set the order of all saved searches")
-async def reorder(runtime: RuntimeOf, caller: CallerOf, body: SearchesOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchesOrder) -> Response:
     await search.reorder_searches(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
 
-@router.get("/{search_id}", summary="One saved search", responses={200: {"model": SearchOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath) -> Response:
+@router.get("/{search_id}", summary="One saved search", responses={200: {"model": SearchResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Response:
     return json_response(_search(await search.get_search(runtime, caller.user_id, search_id)))
 
 
@@ -99,8 +99,8 @@ async def get(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath) -> Respon
     responses={200: {"model": FoundList}},
 )
 async def list_entries(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     search_id: IdPath,
     _: SearchLimit,
     view: Annotated[View, Query()] = "all",
@@ -123,15 +123,17 @@ async def list_entries(
 
 
 @router.patch(
-    "/{search_id}", summary="Rename a saved search or change it", responses={200: {"model": SearchOut}}
+    "/{search_id}", summary="Rename a saved search or change it", responses={200: {"model": SearchResponse}}
 )
-async def change(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath, body: SearchChange) -> Response:
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, body: SearchChange
+) -> Response:
     changed = await search.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
     return json_response(_search(changed))
 
 
 @router.delete("/{search_id}", status_code=204, summary="Delete a saved search")
-async def delete(runtime: RuntimeOf, caller: CallerOf, search_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Response:
     await search.delete_search(runtime, caller.user_id, search_id)
     return Response(status_code=204)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.domain.sharing import ShareTarget
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
 from reedbed.http.responses import json_response, moment
@@ -15,7 +15,7 @@ from reedbed.services.sharing import add_target, list_targets, remove_target, sh
 router = APIRouter(prefix="/api/v1", tags=["sharing"])
 
 
-class TargetBody(ApiModel):
+class TargetRequest(ApiModel):
     kind: Literal["wallabag", "readeck", "linkding", "karakeep"]
     url: str = Field(examples=["https://links.example.org"])
     name: str = ""
@@ -26,7 +26,7 @@ class TargetBody(ApiModel):
     password: str = ""
 
 
-class TargetOut(ApiModel):
+class TargetResponse(ApiModel):
     id: str
     kind: str
     name: str
@@ -37,24 +37,24 @@ class TargetOut(ApiModel):
 
 
 class TargetList(ApiModel):
-    items: list[TargetOut]
+    items: list[TargetResponse]
     next_cursor: str | None
 
 
-class ShareBody(ApiModel):
+class ShareRequest(ApiModel):
     share_target_id: JsonId
 
 
 @router.get("/share-targets", summary="Services that keep links", responses={200: {"model": TargetList}})
-async def list_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_targets(runtime, caller.user_id)
     return json_response({"items": [target_json(one) for one in found], "next_cursor": None})
 
 
 @router.post(
-    "/share-targets", status_code=201, summary="Add a service", responses={201: {"model": TargetOut}}
+    "/share-targets", status_code=201, summary="Add a service", responses={201: {"model": TargetResponse}}
 )
-async def add(runtime: RuntimeOf, caller: CallerOf, body: TargetBody) -> Response:
+async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetRequest) -> Response:
     made = await add_target(
         runtime,
         caller.user_id,
@@ -67,7 +67,7 @@ async def add(runtime: RuntimeOf, caller: CallerOf, body: TargetBody) -> Respons
 
 
 @router.delete("/share-targets/{share_target_id}", status_code=204, summary="Remove a service")
-async def remove(runtime: RuntimeOf, caller: CallerOf, share_target_id: IdPath) -> Response:
+async def remove(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id: IdPath) -> Response:
     await remove_target(runtime, caller.user_id, share_target_id)
     return Response(status_code=204)
 
@@ -76,9 +76,11 @@ async def remove(runtime: RuntimeOf, caller: CallerOf, share_target_id: IdPath) 
     "/entries/{entry_id}/share",
     status_code=202,
     summary="Send an entry's address to a service",
-    responses={202: {"model": TargetOut}},
+    responses={202: {"model": TargetResponse}},
 )
-async def share(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, body: ShareBody) -> Response:
+async def share(
+    runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ShareRequest
+) -> Response:
     target = await share_entry(runtime, caller.user_id, entry_id, body.share_target_id)
     return json_response(target_json(target), 202)
 

@@ -7,12 +7,12 @@ from fastapi.responses import RedirectResponse
 from pydantic import Field
 
 from reedbed.domain.text import storable
-from reedbed.http.auth import CallerOf, RuntimeOf, SessionOf, client_ip, set_sign_in_cookie
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, SessionOf, client_ip, set_sign_in_cookie
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import Begun, begin, callback_url, linked, provider_named, unlink
+from reedbed.services.sign_in import StartedSignIn, begin, callback_url, linked, provider_named, unlink
 
 router = APIRouter(tags=["auth"])
 
@@ -20,7 +20,7 @@ Next = Annotated[str, Query(max_length=2_000, description="The path to come back
 Invite = Annotated[str, Query(max_length=200, description="From an invitation's link.")]
 
 
-class ProviderOut(ApiModel):
+class ProviderResponse(ApiModel):
     provider: str = Field(examples=["google"])
     name: str = Field(examples=["Google"])
     login_url: str = Field(description="Open it in a browser.")
@@ -28,24 +28,24 @@ class ProviderOut(ApiModel):
 
 
 class ProviderList(ApiModel):
-    items: list[ProviderOut]
+    items: list[ProviderResponse]
     next_cursor: str | None
 
 
-class OidcOut(ApiModel):
+class OidcResponse(ApiModel):
     enabled: bool
     name: str | None
     login_url: str | None
     callback_url: str | None
 
 
-class AddressOut(ApiModel):
+class AuthorizationUrlResponse(ApiModel):
     url: str = Field(
         description="The provider's page. It has to be opened in the browser that got the cookie."
     )
 
 
-class IdentityOut(ApiModel):
+class IdentityResponse(ApiModel):
     id: str
     provider: str
     email: str
@@ -54,18 +54,18 @@ class IdentityOut(ApiModel):
 
 
 class IdentityList(ApiModel):
-    items: list[IdentityOut]
+    items: list[IdentityResponse]
     next_cursor: str | None
 
 
-class LinkBody(ApiModel):
+class LinkRequest(ApiModel):
     provider: str = Field(max_length=20, examples=["google"])
 
 
 @router.get(
     "/api/v1/auth/oauth", summary="Who may vouch for people", responses={200: {"model": ProviderList}}
 )
-async def providers(runtime: RuntimeOf) -> Response:
+async def providers(runtime: CurrentRuntime) -> Response:
     items = [_provider_json(runtime, key) for key in runtime.sign_in.providers]
     return json_response({"items": items, "next_cursor": None})
 
@@ -73,18 +73,18 @@ async def providers(runtime: RuntimeOf) -> Response:
 @router.get(
     "/api/v1/auth/oauth/{provider}",
     summary="Begin to log in with a provider: where to send the browser",
-    responses={200: {"model": AddressOut}},
+    responses={200: {"model": AuthorizationUrlResponse}},
 )
 async def oauth_url(
-    request: Request, runtime: RuntimeOf, provider: str, next: Next = "/", invite: Invite = ""
+    request: Request, runtime: CurrentRuntime, provider: str, next: Next = "/", invite: Invite = ""
 ) -> Response:
     return await _begin(request, runtime, provider, next, invite)
 
 
 @router.get(
-    "/api/v1/auth/oidc", summary="Whether OpenID Connect is set up", responses={200: {"model": OidcOut}}
+    "/api/v1/auth/oidc", summary="Whether OpenID Connect is set up", responses={200: {"model": OidcResponse}}
 )
-async def oidc(runtime: RuntimeOf) -> Response:
+async def oidc(runtime: CurrentRuntime) -> Response:
     if "oidc" not in runtime.sign_in.providers:
         return json_response({"enabled": False, "name": None, "login_url": None, "callback_url": None})
     shown = _provider_json(runtime, "oidc")
@@ -94,9 +94,11 @@ async def oidc(runtime: RuntimeOf) -> Response:
 @router.get(
     "/api/v1/auth/oidc/login",
     summary="Begin to log in with OpenID Connect: where to send the browser",
-    responses={200: {"model": AddressOut}},
+    responses={200: {"model": AuthorizationUrlResponse}},
 )
-async def oidc_url(request: Request, runtime: RuntimeOf, next: Next = "/", invite: Invite = "") -> Response:
+async def oidc_url(
+    request: Request, runtime: CurrentRuntime, next: Next = "/", invite: Invite = ""
+) -> Response:
     return await _begin(request, runtime, "oidc", next, invite)
 
 
@@ -112,7 +114,7 @@ async def oidc_callback(request: Request) -> Response:
     summary="Where the provider sends the browser back",
     status_code=303,
 )
-async def oauth_callback(request: Request, runtime: RuntimeOf, provider: str) -> Response:
+async def oauth_callback(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
     return _on(request, provider_named(runtime, provider).key, 303)
 
 
@@ -121,7 +123,7 @@ async def oauth_callback(request: Request, runtime: RuntimeOf, provider: str) ->
     summary="Where a provider sends the browser back with a form",
     status_code=307,
 )
-async def oauth_form(request: Request, runtime: RuntimeOf, provider: str) -> Response:
+async def oauth_form(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
     return _on(request, provider_named(runtime, provider).key, 307)
 
 
@@ -131,7 +133,7 @@ async def oauth_form(request: Request, runtime: RuntimeOf, provider: str) -> Res
     summary="The caller's accounts elsewhere",
     responses={200: {"model": IdentityList}},
 )
-async def identities(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def identities(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     items = [
         {
             "id": str(each.id),
@@ -149,9 +151,9 @@ async def identities(runtime: RuntimeOf, caller: CallerOf) -> Response:
     "/api/v1/users/me/identities",
     tags=["account"],
     summary="Begin to link an account elsewhere: where to send the browser",
-    responses={200: {"model": AddressOut}},
+    responses={200: {"model": AuthorizationUrlResponse}},
 )
-async def link(request: Request, runtime: RuntimeOf, caller: SessionOf, body: LinkBody) -> Response:
+async def link(request: Request, runtime: CurrentRuntime, caller: SessionOf, body: LinkRequest) -> Response:
     begun = await begin(
         runtime,
         body.provider,
@@ -168,7 +170,7 @@ async def link(request: Request, runtime: RuntimeOf, caller: SessionOf, body: Li
     status_code=204,
     summary="Unlink an account elsewhere",
 )
-async def remove(runtime: RuntimeOf, caller: SessionOf, identity_id: IdPath) -> Response:
+async def remove(runtime: CurrentRuntime, caller: SessionOf, identity_id: IdPath) -> Response:
     await unlink(runtime, caller, identity_id)
     return Response(status_code=204)
 
@@ -185,7 +187,7 @@ async def _begin(request: Request, runtime: Runtime, key: str, next: str, invite
     return _address(request, runtime, begun)
 
 
-def _address(request: Request, runtime: Runtime, begun: Begun) -> Response:
+def _address(request: Request, runtime: Runtime, begun: StartedSignIn) -> Response:
     response = json_response({"url": begun.url}, headers={"Cache-Control": "no-store"})
     set_sign_in_cookie(request, response, runtime, begun.browser, comes_back_by_form=begun.form_post)
     return response

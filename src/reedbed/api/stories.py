@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from reedbed.api.entries import EntryItem, entry_item
-from reedbed.api.framing import AnalysisOut, analysis_json
+from reedbed.api.framing import AnalysisResponse, analysis_json
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
-from reedbed.domain.stories import Outlet, Source, Story, StoryLine
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.domain.stories import Outlet, Story, StoryLine, StorySource
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit
 from reedbed.http.responses import json_response, moment
@@ -21,7 +21,7 @@ from reedbed.store import stories
 router = APIRouter(prefix="/api/v1/stories", tags=["stories"])
 
 
-class SourceOut(ApiModel):
+class StorySourceResponse(ApiModel):
     entry_id: str
     feed_id: str
     feed_title: str
@@ -37,7 +37,7 @@ class StoryItem(ApiModel):
     unread: int
     first_at: str
     newest_at: str
-    sources: list[SourceOut] = Field(description="The first twelve.")
+    sources: list[StorySourceResponse] = Field(description="The first twelve.")
 
 
 class StoryList(ApiModel):
@@ -45,27 +45,29 @@ class StoryList(ApiModel):
     next_cursor: str | None
 
 
-class OutletOut(EntryItem):
+class OutletResponse(EntryItem):
     feed_title: str
     first_seen_at: str
     only_here: list[str] = Field(description="Sentences that say what no other outlet says.")
-    analysis: AnalysisOut | None = Field(description="Neutral headline and scores, where a model read it.")
+    analysis: AnalysisResponse | None = Field(
+        description="Neutral headline and scores, where a model read it."
+    )
 
 
-class StoryOut(ApiModel):
+class StoryResponse(ApiModel):
     id: str
     title: str
     feeds: int
     unread: int
-    outlets: list[OutletOut] = Field(description="The first to report it first; at most a hundred.")
-    set_apart: list[OutletOut] = Field(description="What you said is not the same story.")
+    outlets: list[OutletResponse] = Field(description="The first to report it first; at most a hundred.")
+    set_apart: list[OutletResponse] = Field(description="What you said is not the same story.")
 
 
-class ReadBody(ApiModel):
+class ReadRequest(ApiModel):
     read: bool = True
 
 
-class StoryMarked(ApiModel):
+class StoryMarkResponse(ApiModel):
     marked: int
     undo: str = Field(description="For POST /api/v1/undo.")
 
@@ -77,8 +79,8 @@ class StoryMarked(ApiModel):
     responses={200: {"model": StoryList}},
 )
 async def list_all(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     unread: Annotated[bool, Query(description="Only those with something unread.")] = False,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -94,14 +96,14 @@ async def list_all(
     )
 
 
-@router.post("/mark-read", summary="Mark every story read", responses={200: {"model": StoryMarked}})
-async def mark_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+@router.post("/mark-read", summary="Mark every story read", responses={200: {"model": StoryMarkResponse}})
+async def mark_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     marked = await service.mark_all_stories(runtime, caller.user_id)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 
-@router.get("/{story_id}", summary="One story, outlet by outlet", responses={200: {"model": StoryOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf, story_id: IdPath) -> Response:
+@router.get("/{story_id}", summary="One story, outlet by outlet", responses={200: {"model": StoryResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Response:
     found = await service.get_story(runtime, caller.user_id, story_id)
     ids = [one.row.id for one in (*found.outlets, *found.apart)]
     return json_response(_story(found, await one_lines(runtime, caller.user, ids)))
@@ -111,12 +113,12 @@ async def get(runtime: RuntimeOf, caller: CallerOf, story_id: IdPath) -> Respons
     "/{story_id}/mark-read",
     summary="Mark all entries of a story read or unread",
     description="One of them alone: PATCH /api/v1/entries/{id}.",
-    responses={200: {"model": StoryMarked}},
+    responses={200: {"model": StoryMarkResponse}},
 )
 async def mark_read(
-    runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, body: ReadBody | None = None
+    runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, body: ReadRequest | None = None
 ) -> Response:
-    wanted = body or ReadBody()
+    wanted = body or ReadRequest()
     marked = await service.mark_story(runtime, caller.user_id, story_id, read=wanted.read)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
@@ -127,13 +129,17 @@ async def mark_read(
     summary="Not the same story",
     description="For you alone; the entry itself stays where it is. DELETE takes it back.",
 )
-async def split(runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, entry_id: IdPath) -> Response:
+async def split(
+    runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
+) -> Response:
     await service.split_entry(runtime, caller.user_id, story_id, entry_id)
     return Response(status_code=204)
 
 
 @router.delete("/{story_id}/entries/{entry_id}/split", status_code=204, summary="The same story after all")
-async def unsplit(runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, entry_id: IdPath) -> Response:
+async def unsplit(
+    runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
+) -> Response:
     await service.split_entry(runtime, caller.user_id, story_id, entry_id, apart=False)
     return Response(status_code=204)
 
@@ -158,7 +164,7 @@ def _line(line: StoryLine) -> dict[str, Any]:
     }
 
 
-def _source(source: Source) -> dict[str, Any]:
+def _source(source: StorySource) -> dict[str, Any]:
     return {
         "entry_id": str(source.entry_id),
         "feed_id": str(source.feed_id),

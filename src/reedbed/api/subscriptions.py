@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field
 
-from reedbed.api.feeds import FeedOut, feed_json
+from reedbed.api.feeds import FeedResponse, feed_json
 from reedbed.domain.errors import NotFound, ReedbedError
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND
-from reedbed.domain.unset import SAME
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.domain.unset import UNSET
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import body_of
 from reedbed.http.models import ApiModel
@@ -20,9 +20,9 @@ from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, next_offs
 from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
-    Change,
     RefusedRefresh,
-    Wish,
+    SubscribeOptions,
+    SubscriptionChange,
     change_subscription,
     refresh_all,
     refresh_subscription,
@@ -33,10 +33,10 @@ from reedbed.store import subscriptions
 
 router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
-MOST_IN_A_BATCH = 500
+MAX_IN_A_BATCH = 500
 
 
-class SubscribeBody(ApiModel):
+class SubscribeRequest(ApiModel):
     # One that is missing is told of in the same words as an empty one.
     model_config = ConfigDict(json_schema_extra={"required": ["url"]})
 
@@ -49,11 +49,11 @@ class SubscribeBody(ApiModel):
     password: str | None = None
 
 
-class BatchBody(ApiModel):
-    items: list[SubscribeBody] = Field(max_length=MOST_IN_A_BATCH)
+class BatchRequest(ApiModel):
+    items: list[SubscribeRequest] = Field(max_length=MAX_IN_A_BATCH)
 
 
-class ChangeBody(ApiModel):
+class ChangeSubscriptionRequest(ApiModel):
     title: str | None = None
     folder_id: JsonId | None = None
     url: str | None = None
@@ -86,7 +86,7 @@ class ChangeBody(ApiModel):
     )
 
 
-class SubscriptionOut(ApiModel):
+class SubscriptionResponse(ApiModel):
     id: str
     feed_id: str
     title: str
@@ -104,21 +104,21 @@ class SubscriptionOut(ApiModel):
     local_only: bool
     unread_count: int
     subscribed_at: str
-    feed: FeedOut
+    feed: FeedResponse
 
 
 class SubscriptionList(ApiModel):
-    items: list[SubscriptionOut]
+    items: list[SubscriptionResponse]
     next_cursor: str | None
 
 
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": SubscriptionOut}}
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": SubscriptionResponse}}
 
 
 @router.get("", summary="What the user follows", responses={200: {"model": SubscriptionList}})
 async def list_subscriptions(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
     status: Annotated[Literal["all", "working", "pending", "error"], Query()] = "all",
     folder_id: Annotated[JsonId | None, Query()] = None,
@@ -134,32 +134,37 @@ async def list_subscriptions(
 
 
 @router.post(
-    "", status_code=201, summary="Follow a feed by any address", responses={201: {"model": SubscriptionOut}}
+    "",
+    status_code=201,
+    summary="Follow a feed by any address",
+    responses={201: {"model": SubscriptionResponse}},
 )
-async def create(runtime: RuntimeOf, caller: CallerOf, body: SubscribeBody) -> Response:
-    wish = Wish(body.url, body.folder_id, body.title, username=body.username, password=body.password)
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SubscribeRequest) -> Response:
+    wish = SubscribeOptions(
+        body.url, body.folder_id, body.title, username=body.username, password=body.password
+    )
     made = await subscribe(runtime, caller.user_id, wish)
     return json_response(subscription_json(made), 201)
 
 
 @router.post("/batch", summary="Follow many at once; each address gets its own result")
-async def batch(runtime: RuntimeOf, caller: CallerOf, body: BatchBody) -> Response:
+async def batch(runtime: CurrentRuntime, caller: CurrentCaller, body: BatchRequest) -> Response:
     results = [await _follow_one(runtime, caller.user_id, item) for item in body.items]
     return json_response({"items": results, "next_cursor": None})
 
 
-class RefusedOut(ApiModel):
+class RefusedResponse(ApiModel):
     id: str
     reason: str
     retry_at: str | None = Field(description="When the site may be asked again, if it has said so.")
 
 
-class RefreshAllOut(ApiModel):
+class RefreshAllResponse(ApiModel):
     refreshing: int = Field(description="So many feeds are checked now.")
-    refused: list[RefusedOut]
+    refused: list[RefusedResponse]
 
 
-class RefreshOut(ApiModel):
+class RefreshResponse(ApiModel):
     refreshing: bool
     reason: str | None = Field(None, description="Why it is not checked now; only if it is not.")
     retry_at: str | None = Field(None, description="When the site may be asked again, if it has said so.")
@@ -169,16 +174,16 @@ class RefreshOut(ApiModel):
     "/refresh",
     status_code=202,
     summary="Check everything now, except what is paused",
-    responses={202: {"model": RefreshAllOut}},
+    responses={202: {"model": RefreshAllResponse}},
 )
-async def refresh_everything(runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit) -> Response:
+async def refresh_everything(runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit) -> Response:
     count, refused = await refresh_all(runtime, caller.user_id)
     named = [{"id": str(one.subscription_id), **_why(one)} for one in refused]
     return json_response({"refreshing": count, "refused": named}, 202)
 
 
 @router.get("/{subscription_id}", summary="One subscription", responses=ONE)
-async def get(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
         found = await subscriptions.get(tx, caller.user_id, subscription_id)
     if found is None:
@@ -187,13 +192,15 @@ async def get(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> 
 
 
 @router.patch("/{subscription_id}", summary="Change a subscription; a field not sent stays", responses=ONE)
-async def change(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, body: ChangeBody) -> Response:
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: ChangeSubscriptionRequest
+) -> Response:
     changed = await change_subscription(runtime, caller.user_id, subscription_id, _change(body))
     return json_response(subscription_json(changed))
 
 
 @router.delete("/{subscription_id}", status_code=204, summary="Stop following; the read state waits")
-async def delete(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     await unsubscribe(runtime, caller.user_id, subscription_id)
     return Response(status_code=204)
 
@@ -202,15 +209,17 @@ async def delete(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) 
     "/{subscription_id}/refresh",
     status_code=202,
     summary="Check this feed now",
-    responses={202: {"model": RefreshOut}},
+    responses={202: {"model": RefreshResponse}},
 )
 @router.post(
     "/{subscription_id}/enable",
     status_code=202,
     summary="Bring a stopped feed back, which a check does too",
-    responses={202: {"model": RefreshOut}},
+    responses={202: {"model": RefreshResponse}},
 )
-async def refresh(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath, _: RefreshLimit) -> Response:
+async def refresh(
+    runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, _: RefreshLimit
+) -> Response:
     refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
     return json_response({"refreshing": refused is None, **(_why(refused) if refused else {})}, 202)
 
@@ -242,9 +251,9 @@ def subscription_json(one: Subscription) -> dict[str, Any]:
     }
 
 
-async def _follow_one(runtime: RuntimeOf, user_id: int, item: SubscribeBody) -> dict[str, Any]:
+async def _follow_one(runtime: CurrentRuntime, user_id: int, item: SubscribeRequest) -> dict[str, Any]:
     """Without looking first: the crawler tells of each address what became of it."""
-    wish = Wish(
+    wish = SubscribeOptions(
         item.url,
         item.folder_id,
         item.title,
@@ -259,21 +268,21 @@ async def _follow_one(runtime: RuntimeOf, user_id: int, item: SubscribeBody) -> 
     return {"url": item.url, "subscription": subscription_json(made)}
 
 
-def _change(body: ChangeBody) -> Change:
+def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
     sent = body.model_fields_set
-    return Change(
-        title=body.title if "title" in sent else SAME,
-        folder_id=body.folder_id if "folder_id" in sent else SAME,
-        url=SAME if body.url is None else body.url,
-        username=body.username if "username" in sent else SAME,
-        password=body.password if "password" in sent else SAME,
-        paused=SAME if body.paused is None else body.paused,
-        interval=(None if body.interval is None else body.interval * SECOND) if "interval" in sent else SAME,
-        full_text=SAME if body.full_text is None else body.full_text,
-        notify=SAME if body.notify is None else body.notify,
-        keep_entries=body.keep_entries if "keep_entries" in sent else SAME,
-        keep_days=body.keep_days if "keep_days" in sent else SAME,
-        keep_unread_days=body.keep_unread_days if "keep_unread_days" in sent else SAME,
-        summary_words=body.summary_words if "summary_words" in sent else SAME,
-        local_only=SAME if body.local_only is None else body.local_only,
+    return SubscriptionChange(
+        title=body.title if "title" in sent else UNSET,
+        folder_id=body.folder_id if "folder_id" in sent else UNSET,
+        url=UNSET if body.url is None else body.url,
+        username=body.username if "username" in sent else UNSET,
+        password=body.password if "password" in sent else UNSET,
+        paused=UNSET if body.paused is None else body.paused,
+        interval=(None if body.interval is None else body.interval * SECOND) if "interval" in sent else UNSET,
+        full_text=UNSET if body.full_text is None else body.full_text,
+        notify=UNSET if body.notify is None else body.notify,
+        keep_entries=body.keep_entries if "keep_entries" in sent else UNSET,
+        keep_days=body.keep_days if "keep_days" in sent else UNSET,
+        keep_unread_days=body.keep_unread_days if "keep_unread_days" in sent else UNSET,
+        summary_words=body.summary_words if "summary_words" in sent else UNSET,
+        local_only=UNSET if body.local_only is None else body.local_only,
     )

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
@@ -17,7 +17,7 @@ from reedbed.services.summaries import get_summary
 router = APIRouter(prefix="/api/v1/entries", tags=["summaries"])
 
 
-class WaitOut(ApiModel):
+class WaitResponse(ApiModel):
     cause: str = Field(
         description="paused (by the operator), budget (used up), silence (of the model)",
         examples=["paused"],
@@ -25,7 +25,7 @@ class WaitOut(ApiModel):
     until: str | None = Field(description="The next try, where it is known.")
 
 
-class SummaryOut(ApiModel):
+class SummaryResponse(ApiModel):
     status: str = Field(description="ready, pending or failed", examples=["ready"])
     summary: str | None
     one_line_summary: str | None = Field(description="At most 140 characters.")
@@ -38,16 +38,16 @@ class SummaryOut(ApiModel):
         description="The built-in extract stands in for a model that failed (`error`) or waits (`waiting`)."
     )
     error: str | None
-    waiting: WaitOut | None = Field(description="Why the model is not asked now.")
+    waiting: WaitResponse | None = Field(description="Why the model is not asked now.")
 
 
 @router.get(
     "/{entry_id}/summary",
     summary="The summary, which is asked for where there is none",
     description="Answers at once; while it is `pending`, an `entry_updated` event tells when to look again.",
-    responses={200: {"model": SummaryOut}},
+    responses={200: {"model": SummaryResponse}},
 )
-async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     return json_response(await _summary(runtime, caller, entry_id))
 
 
@@ -55,9 +55,9 @@ async def get(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Respons
     "/{entry_id}/summary",
     status_code=202,
     summary="Try a failed one again",
-    responses={202: {"model": SummaryOut}},
+    responses={202: {"model": SummaryResponse}},
 )
-async def again(runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def again(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     return json_response(await _summary(runtime, caller, entry_id, again=True), 202)
 
 

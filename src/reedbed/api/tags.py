@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.domain.entries import TagCount
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response
@@ -13,11 +13,11 @@ from reedbed.services.entries import create_tag, delete_tag, list_tags, rename_t
 router = APIRouter(prefix="/api/v1/tags", tags=["tags"])
 
 
-class TagBody(ApiModel):
+class TagRequest(ApiModel):
     name: str = Field(examples=["birds"], max_length=1_000)
 
 
-class TagOut(ApiModel):
+class TagResponse(ApiModel):
     id: str
     name: str
     entries: int
@@ -25,28 +25,30 @@ class TagOut(ApiModel):
 
 
 class TagList(ApiModel):
-    items: list[TagOut]
+    items: list[TagResponse]
     next_cursor: str | None
 
 
 @router.get("", summary="All tags", responses={200: {"model": TagList}})
-async def list_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_tags(runtime, caller.user_id)
     return json_response({"items": [_tag(tag) for tag in found], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a tag", responses={201: {"model": TagOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: TagBody) -> Response:
+@router.post("", status_code=201, summary="Make a tag", responses={201: {"model": TagResponse}})
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: TagRequest) -> Response:
     return json_response(_tag(await create_tag(runtime, caller.user_id, body.name)), 201)
 
 
-@router.patch("/{tag_id}", summary="Rename a tag", responses={200: {"model": TagOut}})
-async def rename(runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, body: TagBody) -> Response:
+@router.patch("/{tag_id}", summary="Rename a tag", responses={200: {"model": TagResponse}})
+async def rename(
+    runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath, body: TagRequest
+) -> Response:
     return json_response(_tag(await rename_tag(runtime, caller.user_id, tag_id, body.name)))
 
 
 @router.delete("/{tag_id}", status_code=204, summary="Delete a tag; the entries stay")
-async def delete(runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath) -> Response:
     await delete_tag(runtime, caller.user_id, tag_id)
     return Response(status_code=204)
 

@@ -18,7 +18,7 @@ from reedbed.api.subscriptions import subscription_json
 from reedbed.domain.times import to_datetime
 from reedbed.domain.transfer import ImportLine
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf, check_reads_passwords
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwords
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ArchiveFile, download, json_list, json_response, moment, zipped
@@ -26,29 +26,29 @@ from reedbed.http.uploads import file_body, received_bytes, received_file
 from reedbed.services.bookmarks import every_bookmark
 from reedbed.services.highlights import every_highlight
 from reedbed.services.runtime import Runtime
-from reedbed.services.transfer.jobs import MOST_LINES, Import, get_import, start_file, start_miniflux
-from reedbed.services.transfer.opml import KeptEntry, export_opml, import_opml, kept_entries, spend_export
+from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
+from reedbed.services.transfer.opml import ExportedEntry, export_opml, import_opml, kept_entries, spend_export
 from reedbed.services.users import preferences_of
 from reedbed.store import published_feeds, rules, subscriptions, transfer
 
 router = APIRouter(prefix="/api/v1/opml", tags=["opml"])
 
 
-class ImportProblemOut(ApiModel):
+class ImportProblemResponse(ApiModel):
     title: str
     url: str
     message: str
 
 
-class ImportLineOut(ImportProblemOut):
+class ImportLineResponse(ImportProblemResponse):
     status: str = Field(description="added, moved, followed, duplicate, skipped or error")
 
 
-class ImportOut(ApiModel):
+class ImportResponse(ApiModel):
     imported: int
     skipped: int
-    errors: list[ImportProblemOut]
-    lines: list[ImportLineOut] = Field(description="What became of each line of the file.")
+    errors: list[ImportProblemResponse]
+    lines: list[ImportLineResponse] = Field(description="What became of each line of the file.")
 
 
 def lines_out(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
@@ -65,10 +65,10 @@ def lines_out(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
 @router.post(
     "",
     summary="Follow every feed of an OPML file; fetching goes on in the background",
-    responses={200: {"model": ImportOut}},
+    responses={200: {"model": ImportResponse}},
     openapi_extra=file_body("text/x-opml", "application/xml"),
 )
-async def import_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def import_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     _, body = await received_bytes(request)
     report = await import_opml(runtime, caller.user_id, body)
     counts = {"imported": report.imported, "skipped": report.skipped}
@@ -77,8 +77,8 @@ async def import_file(request: Request, runtime: RuntimeOf, caller: CallerOf) ->
 
 @router.get("", summary="All subscriptions as OPML", response_class=Response)
 async def export_file(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     credentials: Annotated[
         bool,
         Query(description="With names and passwords of feeds in their addresses; not for API tokens."),
@@ -97,7 +97,7 @@ async def export_file(
 imports_router = APIRouter(prefix="/api/v1/import", tags=["opml"])
 
 
-class LibraryOut(ImportOut):
+class LibraryResponse(ImportResponse):
     source: str = Field(examples=["FreshRSS"])
     starred: int
     tagged: int
@@ -105,25 +105,25 @@ class LibraryOut(ImportOut):
     read: int
 
 
-class MovingOut(ApiModel):
+class MovingResponse(ApiModel):
     id: str
     name: str
     status: str = Field(description="pending, running, done or failed")
     done: int = Field(description="Feeds, marks and entries so far.")
     total: int = Field(description="Of so many; 0 while nobody knows.")
-    report: LibraryOut = Field(description="What was brought in so far.")
+    report: LibraryResponse = Field(description="What was brought in so far.")
     problems: int = Field(
-        description=f"Lines that could not be used; the report names the first {MOST_LINES} of all lines."
+        description=f"Lines that could not be used; the report names the first {MAX_LINES} of all lines."
     )
     error: str | None
 
 
-class MinifluxBody(ApiModel):
+class MinifluxRequest(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://miniflux.example.org"])
     token: str = Field(max_length=500)
 
 
-ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingOut}}
+ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingResponse}}
 
 
 @imports_router.post(
@@ -137,7 +137,7 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingOut}}
     responses=ACCEPTED,
     openapi_extra=file_body("application/octet-stream"),
 )
-async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with received_file(request) as (name, path):
         return json_response(_shape(await start_file(runtime, caller.user_id, name, path)), 202)
 
@@ -145,12 +145,14 @@ async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> 
 @imports_router.post(
     "/miniflux", status_code=202, summary="Bring in everything from a Miniflux", responses=ACCEPTED
 )
-async def bring_miniflux(runtime: RuntimeOf, caller: CallerOf, body: MinifluxBody) -> Response:
+async def bring_miniflux(runtime: CurrentRuntime, caller: CurrentCaller, body: MinifluxRequest) -> Response:
     return json_response(_shape(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202)
 
 
-@imports_router.get("/{import_id}", summary="How far an import is", responses={200: {"model": MovingOut}})
-async def look(runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Response:
+@imports_router.get(
+    "/{import_id}", summary="How far an import is", responses={200: {"model": MovingResponse}}
+)
+async def look(runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Response:
     return json_response(_shape(await get_import(runtime, caller.user_id, import_id)))
 
 
@@ -175,7 +177,7 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
     response_class=StreamingResponse,
     responses={200: _ARCHIVE},
 )
-async def export_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def export_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await spend_export(runtime, caller.user_id)
     at = to_datetime(runtime.now())
     parts = zipped(_files(runtime, caller), (at.year, at.month, at.day, at.hour, at.minute, at.second))
@@ -258,5 +260,5 @@ async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
         yield orjson.dumps(_entry_json(kept))
 
 
-def _entry_json(kept: KeptEntry) -> dict[str, Any]:
+def _entry_json(kept: ExportedEntry) -> dict[str, Any]:
     return {**entry_item(kept.row), "feed_title": kept.words.feed_title, "content": kept.words.content}

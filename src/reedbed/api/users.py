@@ -10,7 +10,7 @@ from pydantic import Field
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.text import storable
 from reedbed.domain.users import Caller, LoggedEvent, Session, User, device_name
-from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf, SessionOf, clear_session_cookie
+from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime, SessionOf, clear_session_cookie
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit
 from reedbed.http.responses import json_response, moment, text_id
@@ -37,7 +37,7 @@ from reedbed.store.users import Member
 """Later than any event."""
 
 
-class PreferencesOut(ApiModel):
+class PreferencesResponse(ApiModel):
     theme: str
     size: str
     width: str
@@ -53,16 +53,16 @@ class PreferencesOut(ApiModel):
     remote_ai: bool
 
 
-class UserOut(ApiModel):
+class UserResponse(ApiModel):
     id: str
     email: str
     role: str
     email_verified: bool
     created_at: str
-    preferences: PreferencesOut
+    preferences: PreferencesResponse
 
 
-class EventOut(ApiModel):
+class EventResponse(ApiModel):
     id: str
     kind: str
     at: str
@@ -70,11 +70,11 @@ class EventOut(ApiModel):
 
 
 class EventList(ApiModel):
-    items: list[EventOut]
+    items: list[EventResponse]
     next_cursor: str | None
 
 
-class SomebodysEvent(EventOut):
+class SomebodysEvent(EventResponse):
     user_id: str | None
 
 
@@ -132,11 +132,11 @@ class PasswordChange(ApiModel):
     new_password: str = Field(max_length=2_000, repr=False)
 
 
-class Farewell(ApiModel):
+class DeletedAccount(ApiModel):
     password: str = Field(max_length=2_000, repr=False)
 
 
-class DeviceOut(ApiModel):
+class DeviceResponse(ApiModel):
     id: str
     device: str = Field(examples=["Firefox on Linux"])
     ip: str | None
@@ -147,26 +147,28 @@ class DeviceOut(ApiModel):
 
 
 class DeviceList(ApiModel):
-    items: list[DeviceOut]
+    items: list[DeviceResponse]
     next_cursor: str | None
 
 
-class RevokedOut(ApiModel):
+class RevokedResponse(ApiModel):
     revoked: int
 
 
-@router.get("", summary="The account", responses={200: {"model": UserOut}})
-async def get(runtime: RuntimeOf, caller: CallerOf) -> Response:
+@router.get("", summary="The account", responses={200: {"model": UserResponse}})
+async def get(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response(user_json(await member(runtime, caller.user_id)))
 
 
-@router.patch("", summary="Change preferences", responses={200: {"model": UserOut}})
-async def change(runtime: RuntimeOf, caller: CallerOf, body: AccountChange) -> Response:
+@router.patch("", summary="Change preferences", responses={200: {"model": UserResponse}})
+async def change(runtime: CurrentRuntime, caller: CurrentCaller, body: AccountChange) -> Response:
     return json_response(user_json(await set_preferences(runtime, caller, body.preferences)))
 
 
 @router.delete("", status_code=204, summary="Delete the account with everything in it, for good")
-async def delete(request: Request, runtime: RuntimeOf, caller: SessionOf, body: Farewell) -> Response:
+async def delete(
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, body: DeletedAccount
+) -> Response:
     await delete_account(runtime, caller, body.password)
     response = Response(status_code=204)
     clear_session_cookie(request, response, runtime)
@@ -174,32 +176,32 @@ async def delete(request: Request, runtime: RuntimeOf, caller: SessionOf, body: 
 
 
 @router.post("/password", status_code=204, summary="Change the password; every other device is logged out")
-async def password(runtime: RuntimeOf, caller: SessionOf, body: PasswordChange) -> Response:
+async def password(runtime: CurrentRuntime, caller: SessionOf, body: PasswordChange) -> Response:
     await change_password(runtime, caller, body.current_password, body.new_password)
     return Response(status_code=204)
 
 
 @router.get("/sessions", summary="Devices that are logged in", responses={200: {"model": DeviceList}})
-async def sessions(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def sessions(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_sessions(runtime, caller.user_id)
     return json_response({"items": [_device(one, caller) for one in found], "next_cursor": None})
 
 
-@router.delete("/sessions", summary="Log out every other device", responses={200: {"model": RevokedOut}})
-async def revoke_others(runtime: RuntimeOf, caller: SessionOf) -> Response:
+@router.delete("/sessions", summary="Log out every other device", responses={200: {"model": RevokedResponse}})
+async def revoke_others(runtime: CurrentRuntime, caller: SessionOf) -> Response:
     return json_response({"revoked": await revoke_other_sessions(runtime, caller)})
 
 
 @router.delete("/sessions/{session_id}", status_code=204, summary="Log out one device")
-async def revoke(runtime: RuntimeOf, caller: SessionOf, session_id: IdPath) -> Response:
+async def revoke(runtime: CurrentRuntime, caller: SessionOf, session_id: IdPath) -> Response:
     await revoke_session(runtime, caller, session_id)
     return Response(status_code=204)
 
 
 @router.get("/events", summary="What happened to the account", responses={200: {"model": EventList}})
 async def log(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -229,7 +231,7 @@ def _device(session: Session, caller: Caller) -> dict[str, Any]:
 members_router = APIRouter(prefix="/api/v1/admin", tags=["operator"])
 
 
-class MemberOut(ApiModel):
+class MemberResponse(ApiModel):
     id: str
     email: str
     role: str
@@ -238,7 +240,7 @@ class MemberOut(ApiModel):
     created_at: str
 
 
-class ListedMember(MemberOut):
+class ListedMember(MemberResponse):
     feeds: int
     last_active_at: str | None
 
@@ -253,11 +255,11 @@ class MemberChange(ApiModel):
     disabled: bool | None = None
 
 
-class InviteBody(ApiModel):
+class InviteRequest(ApiModel):
     email: str = Field(max_length=320, examples=["friend@example.org"])
 
 
-class InviteOut(ApiModel):
+class InviteResponse(ApiModel):
     id: str
     email: str
     created_at: str
@@ -265,23 +267,23 @@ class InviteOut(ApiModel):
 
 
 class InviteList(ApiModel):
-    items: list[InviteOut]
+    items: list[InviteResponse]
     next_cursor: str | None
 
 
-class NewInviteOut(ApiModel):
+class NewInviteResponse(ApiModel):
     email: str
     url: str = Field(description="Shown this once.")
     mailed: bool
 
 
-class LinkOut(ApiModel):
+class LinkResponse(ApiModel):
     url: str = Field(description="Works once, for an hour.")
 
 
 @members_router.get("/users", summary="Everybody", responses={200: {"model": MemberList}})
 async def list_users(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: AdminOf,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -293,15 +295,17 @@ async def list_users(
     return json_response({"items": [_listed(one) for one in found[:size]], "next_cursor": more})
 
 
-@members_router.get("/users/{user_id}", summary="One user", responses={200: {"model": MemberOut}})
-async def get_member(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
+@members_router.get("/users/{user_id}", summary="One user", responses={200: {"model": MemberResponse}})
+async def get_member(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     return json_response(_member(await member(runtime, user_id)))
 
 
 @members_router.patch(
-    "/users/{user_id}", summary="Change a role, disable or enable", responses={200: {"model": MemberOut}}
+    "/users/{user_id}", summary="Change a role, disable or enable", responses={200: {"model": MemberResponse}}
 )
-async def change_member(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, body: MemberChange) -> Response:
+async def change_member(
+    runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, body: MemberChange
+) -> Response:
     user = await member_to_change(runtime, caller.user, user_id, becoming=body.role or "user")
     if body.role is not None:
         user = await set_role(runtime, user, body.role)
@@ -311,7 +315,7 @@ async def change_member(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, bo
 
 
 @members_router.delete("/users/{user_id}", status_code=204, summary="Delete a user with everything they have")
-async def delete_member_account(runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
+async def delete_member_account(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     await delete_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return Response(status_code=204)
 
@@ -320,15 +324,17 @@ async def delete_member_account(runtime: RuntimeOf, caller: AdminOf, user_id: Id
     "/users/{user_id}/reset-link",
     status_code=201,
     summary="A link for a new password, to hand over by other means",
-    responses={201: {"model": LinkOut}},
+    responses={201: {"model": LinkResponse}},
 )
-async def make_reset_link(runtime: RuntimeOf, caller: AdminOf, _: SessionOf, user_id: IdPath) -> Response:
+async def make_reset_link(
+    runtime: CurrentRuntime, caller: AdminOf, _: SessionOf, user_id: IdPath
+) -> Response:
     url = await reset_link(runtime, await member_to_change(runtime, caller.user, user_id))
     return json_response({"url": url}, 201, {"Cache-Control": "no-store"})
 
 
 @members_router.get("/invites", summary="Open invitations", responses={200: {"model": InviteList}})
-async def list_invites(runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def list_invites(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     items = [
         {
             "id": str(link.id),
@@ -342,23 +348,23 @@ async def list_invites(runtime: RuntimeOf, caller: AdminOf) -> Response:
 
 
 @members_router.post(
-    "/invites", status_code=201, summary="Invite somebody", responses={201: {"model": NewInviteOut}}
+    "/invites", status_code=201, summary="Invite somebody", responses={201: {"model": NewInviteResponse}}
 )
-async def create_invite(runtime: RuntimeOf, caller: AdminOf, body: InviteBody) -> Response:
+async def create_invite(runtime: CurrentRuntime, caller: AdminOf, body: InviteRequest) -> Response:
     made = await invite(runtime, body.email, by_user_id=caller.user_id)
     shown = {"email": made.email, "url": made.url, "mailed": made.mailed}
     return json_response(shown, 201, {"Cache-Control": "no-store"})
 
 
 @members_router.delete("/invites/{invite_id}", status_code=204, summary="Take an invitation back")
-async def delete_invite(runtime: RuntimeOf, caller: AdminOf, invite_id: IdPath) -> Response:
+async def delete_invite(runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath) -> Response:
     await withdraw_invite(runtime, invite_id)
     return Response(status_code=204)
 
 
 @members_router.get("/events", summary="Everybody's event log", responses={200: {"model": EverybodysEvents}})
 async def list_member_events(
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: AdminOf,
     kind: Annotated[str | None, Query(max_length=50, examples=["login_failed"])] = None,
     limit: PageLimit = None,

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.unset import SAME
+from reedbed.domain.unset import UNSET
 from reedbed.domain.webhooks import CHOOSABLE, Delivery, Webhook, read_events
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import json_response, moment
@@ -30,7 +30,7 @@ Events = list[Literal["new_entries", "rule_match", "digest"]]
 ALL_EVENTS: Events = ["new_entries", "rule_match", "digest"]
 
 
-class WebhookBody(ApiModel):
+class WebhookRequest(ApiModel):
     url: str = Field(examples=["https://example.org/hook"])
     name: str = Field("", description="Without one it is called by its address.")
     events: Events = Field(default_factory=lambda: ALL_EVENTS, max_length=10)
@@ -45,7 +45,7 @@ class WebhookChange(ApiModel):
     enabled: bool | None = None
 
 
-class WebhookOut(ApiModel):
+class WebhookResponse(ApiModel):
     id: str
     name: str
     url: str
@@ -56,16 +56,16 @@ class WebhookOut(ApiModel):
     created_at: str
 
 
-class NewWebhookOut(WebhookOut):
+class NewWebhookResponse(WebhookResponse):
     secret: str = Field(description="Signs the calls. Shown this once.", examples=["whsec_…"])
 
 
 class WebhookList(ApiModel):
-    items: list[WebhookOut]
+    items: list[WebhookResponse]
     next_cursor: str | None
 
 
-class DeliveryOut(ApiModel):
+class DeliveryResponse(ApiModel):
     id: str
     event: str
     state: str = Field(description="waiting, delivered or failed")
@@ -78,37 +78,39 @@ class DeliveryOut(ApiModel):
 
 
 class DeliveryList(ApiModel):
-    items: list[DeliveryOut]
+    items: list[DeliveryResponse]
     next_cursor: str | None
 
 
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": WebhookOut}}
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": WebhookResponse}}
 
 
 @router.get("", summary="All webhooks, without their secrets", responses={200: {"model": WebhookList}})
-async def list_all(runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     found = await list_webhooks(runtime, caller.user_id)
     return json_response({"items": [webhook_json(one) for one in found], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a webhook", responses={201: {"model": NewWebhookOut}})
-async def create(runtime: RuntimeOf, caller: CallerOf, body: WebhookBody) -> Response:
+@router.post("", status_code=201, summary="Make a webhook", responses={201: {"model": NewWebhookResponse}})
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: WebhookRequest) -> Response:
     made = await create_webhook(runtime, caller.user_id, body.url, read_events(body.events), body.name)
     return _with_secret(made, 201)
 
 
 @router.get("/{webhook_id}", summary="One webhook", responses=ONE)
-async def get(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     return json_response(webhook_json(await get_webhook(runtime, caller.user_id, webhook_id)))
 
 
 @router.patch("/{webhook_id}", summary="Change it, or switch it on and off", responses=ONE)
-async def change(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath, body: WebhookChange) -> Response:
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath, body: WebhookChange
+) -> Response:
     wanted = Changes(
-        name=SAME if body.name is None else body.name,
-        url=SAME if body.url is None else body.url,
-        events=SAME if body.events is None else read_events(body.events),
-        enabled=SAME if body.enabled is None else body.enabled,
+        name=UNSET if body.name is None else body.name,
+        url=UNSET if body.url is None else body.url,
+        events=UNSET if body.events is None else read_events(body.events),
+        enabled=UNSET if body.enabled is None else body.enabled,
     )
     return json_response(webhook_json(await change_webhook(runtime, caller.user_id, webhook_id, wanted)))
 
@@ -116,9 +118,9 @@ async def change(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath, body:
 @router.post(
     "/{webhook_id}/secret",
     summary="Give it a new secret; the old one signs nothing more",
-    responses={200: {"model": NewWebhookOut}},
+    responses={200: {"model": NewWebhookResponse}},
 )
-async def renew(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def renew(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     return _with_secret(await renew_secret(runtime, caller.user_id, webhook_id), 200)
 
 
@@ -126,9 +128,9 @@ async def renew(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Res
     "/{webhook_id}/test",
     status_code=202,
     summary="Call it with a greeting",
-    responses={202: {"model": DeliveryOut}},
+    responses={202: {"model": DeliveryResponse}},
 )
-async def test(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def test(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     return json_response(delivery_json(await try_webhook(runtime, caller.user_id, webhook_id)), 202)
 
 
@@ -138,8 +140,8 @@ async def test(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Resp
     responses={200: {"model": DeliveryList}},
 )
 async def deliveries(
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     webhook_id: IdPath,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -151,7 +153,7 @@ async def deliveries(
 
 
 @router.delete("/{webhook_id}", status_code=204, summary="Delete it, with its log")
-async def delete(runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     await delete_webhook(runtime, caller.user_id, webhook_id)
     return Response(status_code=204)
 

@@ -5,19 +5,19 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from reedbed.domain.errors import NotFound
-from reedbed.http.auth import CallerOf, RuntimeOf, client_ip
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, client_ip
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
 from reedbed.services.subscriptions.manage import NO_SUCH
-from reedbed.services.websub import Push, admit, answer_hub, hub_standing, take_push
+from reedbed.services.websub import Push, admit, answer_hub, hub_status, take_push
 from reedbed.store import subscriptions
 
 callbacks = APIRouter(prefix="/websub", include_in_schema=False)
 router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
 
-class PushOut(ApiModel):
+class PushResponse(ApiModel):
     hub: str | None = Field(description="The hub that the feed names; null: it names none.")
     status: str = Field(description="none, off, new, asked, active, failed or denied.")
     reason: str = Field(description="One sentence: why it is so.")
@@ -34,14 +34,14 @@ class PushOut(ApiModel):
 @router.get(
     "/{subscription_id}/push",
     summary="Whether the feed's hub sends its news by itself, and how reliably",
-    responses={200: {"model": PushOut}},
+    responses={200: {"model": PushResponse}},
 )
-async def push(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) -> Response:
+async def push(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
         one = await subscriptions.get(tx, caller.user_id, subscription_id)
     if one is None:
         raise NotFound(NO_SUCH)
-    shown = await hub_standing(runtime, one.feed.id)
+    shown = await hub_status(runtime, one.feed.id)
     standing = shown.standing
     return json_response(
         {
@@ -61,12 +61,12 @@ async def push(runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath) ->
 
 
 @callbacks.get("/{token}")
-async def verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     return PlainTextResponse(await answer_hub(runtime, token, request.query_params, client_ip(request)))
 
 
 @callbacks.post("/{token}")
-async def distribute(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def distribute(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     one = await admit(runtime, token, client_ip(request))
     headers = request.headers
     sent = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))

@@ -83,7 +83,7 @@ def _read_password() -> str:
 
 if TYPE_CHECKING:
     from reedbed.services.feeds import FeedSettings
-    from reedbed.store.feeds.admin import OperatorFeed
+    from reedbed.store.feeds.admin import AdminFeed
 
 
 @click.group()
@@ -100,7 +100,7 @@ def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool,
     """Add a feed, disabled and not polled: `enable` and `sync` come next."""
     settings = settings_of(given)
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import add_feed
 
         return await add_feed(runtime, url, settings, with_root_domain=not no_root_domain)
@@ -124,7 +124,7 @@ def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **given: Any
 def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Delete a feed softly; who follows it goes on reading it."""
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import delete_feed
 
         return await delete_feed(runtime, feed)
@@ -144,7 +144,7 @@ def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Let the doors serve it and workers take it; does not schedule a run."""
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import enable_feed
 
         return await enable_feed(runtime, feed)
@@ -158,7 +158,7 @@ def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Shut the doors at once; no worker takes it, whatever is scheduled."""
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import disable_feed
 
         return await disable_feed(runtime, feed)
@@ -197,7 +197,7 @@ def list_command(data_dir: Path | None, *, as_json: bool) -> None:
 def sync(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
     """Run a feed now, also one that stopped; fails for a disabled or deleted one."""
 
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import sync_feed
 
         return await sync_feed(runtime, feed)
@@ -247,7 +247,7 @@ def _set_root_domain(feed: str, domain: str | None, data_dir: Path | None, *, as
 
 
 def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_json: bool) -> None:
-    async def work(runtime: Runtime) -> "OperatorFeed":
+    async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import change_feed
 
         return await change_feed(runtime, feed, settings)
@@ -256,12 +256,12 @@ def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_js
 
 
 def _show_one(
-    work: Callable[[Runtime], Awaitable["OperatorFeed"]], data_dir: Path | None, *, as_json: bool
+    work: Callable[[Runtime], Awaitable["AdminFeed"]], data_dir: Path | None, *, as_json: bool
 ) -> None:
     show([_line(with_runtime(work, data_dir), as_json=as_json)], as_json=as_json)
 
 
-def _line(one: "OperatorFeed", *, as_json: bool) -> dict[str, Any]:
+def _line(one: "AdminFeed", *, as_json: bool) -> dict[str, Any]:
     """People see what fits a line; programs all of it."""
     seen = {
         "id": one.id,

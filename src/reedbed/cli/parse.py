@@ -12,7 +12,7 @@ from reedbed.domain.feeds import NotAFeed
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest, NotModified
 from reedbed.domain.times import rfc3339
-from reedbed.ingest.article.extract import Article, NotAnArticle, extract_article
+from reedbed.ingest.article.extract import ExtractedArticle, NotAnArticle, extract_article
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed import as_json_feed
 from reedbed.ingest.sanitize.media import standing_alone
@@ -20,7 +20,7 @@ from reedbed.settings import load
 
 
 @record
-class Source:
+class ParseSource:
     body: bytes
     content_type: str | None
     url: str
@@ -56,15 +56,15 @@ def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotA
     return feed if isinstance(feed, NotAFeed) else orjson.dumps(as_json_feed(feed, url=url))
 
 
-def _read(name: str) -> Source | NotAFeed:
+def _read(name: str) -> ParseSource | NotAFeed:
     try:
         body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         return NotAFeed(f"The file cannot be read: {error.strerror}.")
-    return Source(body, None, "")
+    return ParseSource(body, None, "")
 
 
-async def _fetch(url: str) -> Source | NotAFeed:
+async def _fetch(url: str) -> ParseSource | NotAFeed:
     from reedbed.ingest.http.client import Fetcher
     from reedbed.ingest.http.guard import Guard
 
@@ -74,7 +74,7 @@ async def _fetch(url: str) -> Source | NotAFeed:
     finally:
         await fetcher.close()
     if isinstance(outcome, Fetched):
-        return Source(outcome.body, outcome.content_type, outcome.url)
+        return ParseSource(outcome.body, outcome.content_type, outcome.url)
     if isinstance(outcome, NotModified):
         return NotAFeed("The server answered that nothing has changed.")
     return NotAFeed(outcome.message)
@@ -105,7 +105,7 @@ def _sentence(error: Invalid | OSError) -> str:
     return error.message if isinstance(error, Invalid) else f"The file cannot be read: {error.strerror}."
 
 
-def _shape(article: Article) -> dict[str, str | None]:
+def _shape(article: ExtractedArticle) -> dict[str, str | None]:
     return {
         "title": article.title,
         "byline": article.byline,

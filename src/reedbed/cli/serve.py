@@ -47,7 +47,7 @@ def _run(role: "Role", settings: Settings) -> None:
         for sentence in unknown_settings():
             structlog.get_logger().warning(sentence)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(run_role(role, settings, announce=click.echo))
+            runner.run(run_role(role, settings, publish_events=click.echo))
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":

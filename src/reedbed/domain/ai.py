@@ -14,7 +14,7 @@ from reedbed.domain.times import DAY, MINUTE, SECOND, Instant, Millis, from_date
 State = Literal["CLOSED", "OPEN", "HALF"]
 
 RATE_LIMIT_REST: Millis = MINUTE
-LONGEST_REST: Millis = 60 * MINUTE
+MAX_REST: Millis = 60 * MINUTE
 
 
 @record
@@ -38,23 +38,23 @@ class Breaker:
 
 
 @record
-class Wait:
+class BreakerWait:
     until: Instant
     why: Literal["open", "limited", "pace"]
 
 
-def admit(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker | Wait:
+def admit(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker | BreakerWait:
     """The breaker with the call written into it, before it is made; or how long to wait."""
     breaker = _not_ahead(breaker, now)
     if breaker.state == "OPEN":
         ready = (breaker.last_failure_at or 0) + policy.recovery
         if now < ready:
-            return Wait(ready, "open")
+            return BreakerWait(ready, "open")
         breaker = replace(breaker, state="HALF", half_successes=0)
     if breaker.rate_limited_until is not None and now < breaker.rate_limited_until:
-        return Wait(breaker.rate_limited_until, "limited")
+        return BreakerWait(breaker.rate_limited_until, "limited")
     if breaker.last_call_at is not None and now < breaker.last_call_at + policy.min_interval:
-        return Wait(breaker.last_call_at + policy.min_interval, "pace")
+        return BreakerWait(breaker.last_call_at + policy.min_interval, "pace")
     return replace(breaker, last_call_at=now)
 
 
@@ -78,13 +78,13 @@ def failed(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker:
 
 def limited(breaker: Breaker, now: Instant, rest: Millis | None = None) -> Breaker:
     """The model said to slow down; a longer rest of its own is heeded, up to an hour."""
-    longest = max(RATE_LIMIT_REST, min(rest or 0, LONGEST_REST))
+    longest = max(RATE_LIMIT_REST, min(rest or 0, MAX_REST))
     return replace(breaker, rate_limited_until=now + longest)
 
 
 def _not_ahead(breaker: Breaker, now: Instant) -> Breaker:
     """What is said to have happened later than now was written before the clock was set back."""
-    limit = now + LONGEST_REST
+    limit = now + MAX_REST
     return replace(
         breaker,
         last_failure_at=_at_most(breaker.last_failure_at, now),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from html import escape
 from typing import Literal, Protocol
 
-from reedbed.domain.email import Letter
+from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.stories import Headline, StoryIndex, settle
@@ -18,7 +18,7 @@ Status = Literal["pending", "ready", "failed"]
 
 
 @record
-class Scope:
+class DigestScope:
     """The entries a text is told from; nothing set: everything."""
 
     folder_id: int | None = None
@@ -65,13 +65,13 @@ def sources_of(sentences: Iterable[Sentence], entries: Iterable[Citable]) -> tup
     return tuple(Source(one.entry_id, one.title, one.feed, one.at, one.language) for one in found)
 
 
-MOST_ENTRIES = 100
-MOST_PARAGRAPHS = 5
-LEAST_PARAGRAPHS = 3
-MOST_SENTENCES = 4
-MOST_SOURCES = 10
+MAX_ENTRIES = 100
+MAX_PARAGRAPHS = 5
+MIN_PARAGRAPHS = 3
+MAX_SENTENCES = 4
+MAX_SOURCES = 10
 SPAN = DAY
-LONGEST_SPAN = 7 * DAY
+MAX_SPAN = 7 * DAY
 
 NO_ENTRIES = "No articles found from the last 24 hours"
 NOTHING_NEW = "There is nothing new since the last digest."
@@ -89,7 +89,7 @@ def minute_of(time: str) -> int:
 
 
 @record
-class Material:
+class PromptContext:
     """An entry as a digest needs it."""
 
     entry_id: int
@@ -127,7 +127,7 @@ class Digest:
     id: int
     user_id: int
     status: Status
-    scope: Scope
+    scope: DigestScope
     model: str
     language: str
     entries: int
@@ -139,16 +139,16 @@ class Digest:
     text: DigestText = field(default=DigestText())
 
 
-Item = tuple[Material, ...]
+Item = tuple[PromptContext, ...]
 """Reports of one event, the best first."""
 
 
-def group(materials: Sequence[Material]) -> list[Item]:
+def group(materials: Sequence[PromptContext]) -> list[Item]:
     """Entries about one event together, the most reported first, then the newest."""
     index = StoryIndex()
     placed = [(one, index.place(one)) for one in map(_headline, materials)]
     homes = settle(placed).homes
-    groups: defaultdict[int, list[Material]] = defaultdict(list)
+    groups: defaultdict[int, list[PromptContext]] = defaultdict(list)
     for one in materials:
         groups[homes.get(one.entry_id, one.entry_id)].append(one)
     items = [tuple(one) for one in groups.values()]
@@ -160,7 +160,7 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
     told = [item for item in items if item[0].line]
     sections = _sections(told)
     paragraphs = [
-        Paragraph(heading, tuple(_sentence(item) for item in inside[:MOST_SENTENCES]))
+        Paragraph(heading, tuple(_sentence(item) for item in inside[:MAX_SENTENCES]))
         for heading, inside in sections
     ]
     return tuple(paragraphs)
@@ -178,7 +178,7 @@ def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
     return now + DAY
 
 
-def _headline(material: Material) -> Headline:
+def _headline(material: PromptContext) -> Headline:
     return Headline(material.entry_id, material.feed_id, material.title or material.line, material.at)
 
 
@@ -186,7 +186,7 @@ def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     by_folder = _by_name(items, lambda item: item[0].folder)
     named = by_folder if len(by_folder) > 1 else _by_name(items, lambda item: item[0].feed)
     sections = sorted(named.items(), key=lambda section: (section[0] == "", -len(section[1])))
-    head, rest = sections[:MOST_PARAGRAPHS], sections[MOST_PARAGRAPHS:]
+    head, rest = sections[:MAX_PARAGRAPHS], sections[MAX_PARAGRAPHS:]
     if rest:
         # The last place is for all the others together.
         others = [item for _, inside in [head.pop(), *rest] for item in inside]
@@ -203,12 +203,12 @@ def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, li
 
 def _split(sections: list[tuple[str, list[Item]]]) -> list[tuple[str, list[Item]]]:
     """A section with much to tell becomes two, until there are three paragraphs."""
-    while sections and len(sections) < LEAST_PARAGRAPHS:
+    while sections and len(sections) < MIN_PARAGRAPHS:
         place = max(range(len(sections)), key=lambda one: len(sections[one][1]))
         heading, inside = sections[place]
         if len(inside) < 2:
             break
-        half = min(MOST_SENTENCES, (len(inside) + 1) // 2)
+        half = min(MAX_SENTENCES, (len(inside) + 1) // 2)
         sections[place : place + 1] = [(heading, inside[:half]), ("", inside[half:])]
     return sections
 
@@ -216,11 +216,11 @@ def _split(sections: list[tuple[str, list[Item]]]) -> list[tuple[str, list[Item]
 def _sentence(item: Item) -> Sentence:
     best = item[0]
     ids = dict.fromkeys(one.entry_id for one in item)
-    return Sentence(best.line, tuple(ids)[:MOST_SOURCES], best.language)
+    return Sentence(best.line, tuple(ids)[:MAX_SOURCES], best.language)
 
 
-def digest_letter(to: str, digest: Digest, base_url: str, unsubscribe_url: str = "") -> Letter:
-    return Letter(
+def digest_email(to: str, digest: Digest, base_url: str, unsubscribe_url: str = "") -> Email:
+    return Email(
         to,
         digest_title(digest),
         _plain(digest, base_url, unsubscribe_url),

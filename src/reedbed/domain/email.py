@@ -8,7 +8,7 @@ from reedbed.domain.records import record
 
 
 @record
-class Letter:
+class Email:
     to: str
     subject: str
     text: str
@@ -33,13 +33,13 @@ class NotSent:
 Posted = Sent | NotSent
 
 
-def link_letter(to: str, purpose: Purpose, url: str) -> Letter:
+def link_email(to: str, purpose: Purpose, url: str) -> Email:
     subject, opening, closing = _WORDS[purpose]
     text = f"{opening}\n\n{url}\n\nThe link works once, for {life_in_words(purpose)}. {closing}\n"
-    return Letter(to, subject, text)
+    return Email(to, subject, text)
 
 
-def known_already_letter(to: str, base_url: str) -> Letter:
+def already_registered_email(to: str, base_url: str) -> Email:
     """Somebody registered with the address of an account: its owner learns it, the visitor does not."""
     text = (
         "Somebody, perhaps you, tried to register at Reedbed with this address. "
@@ -47,15 +47,15 @@ def known_already_letter(to: str, base_url: str) -> Letter:
         f"Log in, or choose a new password there:\n\n{base_url}/login\n\n"
         "If it was not you, there is nothing to do.\n"
     )
-    return Letter(to, "You have a Reedbed account already", text)
+    return Email(to, "You have a Reedbed account already", text)
 
 
-def password_changed_letter(to: str, base_url: str) -> Letter:
+def password_changed_email(to: str, base_url: str) -> Email:
     text = (
         "The password of your Reedbed account was changed, and every other device was logged out.\n\n"
         f"If it was not you, choose a new one at once:\n\n{base_url}/forgot\n"
     )
-    return Letter(to, "Your Reedbed password was changed", text)
+    return Email(to, "Your Reedbed password was changed", text)
 
 
 _WORDS: dict[Purpose, tuple[str, str, str]] = {

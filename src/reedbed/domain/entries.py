@@ -42,7 +42,7 @@ class States:
 
 
 @record
-class Change:
+class StateChange:
     """States to set on entries; None leaves one as it is."""
 
     read: bool | None = None
@@ -168,7 +168,7 @@ class Selection:
 
 
 @record
-class Marked:
+class MarkResult:
     count: int
     undo: str
     """Takes it back within an hour."""
@@ -225,8 +225,8 @@ def _upwards(folder_id: int | None, parents: Mapping[int, int | None]) -> set[in
 
 
 LONGEST = 100
-MOST_ON_AN_ENTRY = 50
-MOST_TAGS = 2_000
+MAX_ON_AN_ENTRY = 50
+MAX_TAGS = 2_000
 
 
 def tag_name(text: str) -> str:
@@ -242,6 +242,6 @@ def tag_name(text: str) -> str:
 def tag_names(texts: Iterable[str]) -> tuple[str, ...]:
     """Each once, in the order given."""
     names = tuple(dict.fromkeys(tag_name(text) for text in texts))
-    if len(names) > MOST_ON_AN_ENTRY:
-        raise Invalid(f"An entry may have at most {MOST_ON_AN_ENTRY} tags.", field="tags")
+    if len(names) > MAX_ON_AN_ENTRY:
+        raise Invalid(f"An entry may have at most {MAX_ON_AN_ENTRY} tags.", field="tags")
     return names

@@ -54,7 +54,7 @@ class ParsedEntry(NamedTuple):
 
 
 @record
-class Rhythm:
+class CheckSchedule:
     """How often a feed asks to be read: `ttl`, `sy:updatePeriod`/`Frequency`, `skipHours`, `skipDays`."""
 
     interval: Millis | None = None
@@ -78,7 +78,7 @@ class ParsedFeed:
     icon: str | None = None
     image: str | None = None
     authors: tuple[Author, ...] = ()
-    rhythm: Rhythm = field(default=Rhythm())
+    rhythm: CheckSchedule = field(default=CheckSchedule())
     truncated: bool = False
     """The document broke off or was damaged; the entries before the damage are here."""
 
@@ -90,9 +90,9 @@ class NotAFeed:
     reason: str
 
 
-MOST_FAILURES = 1_000
-LONGEST_USER_AGENT = 255
-LONGEST_CREDENTIAL = 255
+MAX_FAILURES = 1_000
+MAX_USER_AGENT = 255
+MAX_CREDENTIAL_LENGTH = 255
 
 HIDDEN = "***"
 _SENDABLE = re.compile(r"[\x20-\x7e]+")
@@ -135,7 +135,7 @@ def check_user_agent(text: str | None) -> str | None:
     """What a header can hold, so that it is never left out silently."""
     if text is None or not (line := text.strip()):
         return None
-    if len(line) > LONGEST_USER_AGENT or not _SENDABLE.fullmatch(line):
+    if len(line) > MAX_USER_AGENT or not _SENDABLE.fullmatch(line):
         raise Invalid(
             "The user agent must be one line of at most 255 plain letters, digits and signs.",
             field="user_agent",
@@ -146,7 +146,7 @@ def check_user_agent(text: str | None) -> str | None:
 def check_username(text: str | None) -> str | None:
     if text is None or not (name := text.strip()):
         return None
-    if len(name) > LONGEST_CREDENTIAL or ":" in name or _CONTROL.search(name):
+    if len(name) > MAX_CREDENTIAL_LENGTH or ":" in name or _CONTROL.search(name):
         raise Invalid(
             "The user name must be one line of at most 255 characters without a colon.", field="username"
         )
@@ -157,7 +157,7 @@ def check_password(text: str | None) -> str | None:
     """As it was typed: spaces may belong to it."""
     if not text:
         return None
-    if len(text) > LONGEST_CREDENTIAL or _CONTROL.search(text):
+    if len(text) > MAX_CREDENTIAL_LENGTH or _CONTROL.search(text):
         raise Invalid("The password must be one line of at most 255 characters.", field="password")
     return text
 
@@ -168,7 +168,7 @@ def check_login(username: str | None, password: str | None) -> None:
 
 
 def check_failures(count: int | None) -> int | None:
-    if count is not None and not 1 <= count <= MOST_FAILURES:
+    if count is not None and not 1 <= count <= MAX_FAILURES:
         raise Invalid("The number of failures must be between 1 and 1000.", field="max_failures")
     return count
 

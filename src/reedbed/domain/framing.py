@@ -41,9 +41,9 @@ PROMPT_VERSION: Final = 1
 REASON_WORDS: Final = 10
 OVERALL_WORDS: Final = 20
 CORRECTION_WORDS: Final = 15
-LONGEST_QUOTE: Final = 300
-SHORTEST_QUOTE: Final = 3
-LONGEST_PROMPT: Final = 2_000
+MAX_QUOTE_LENGTH: Final = 300
+MIN_QUOTE: Final = 3
+MAX_PROMPT_LENGTH: Final = 2_000
 MIXED: Final = 0.34
 LOUD: Final = 0.67
 
@@ -162,7 +162,7 @@ def is_on_domain(item_url: str | None, feed_url: str, own_domain: str | None) ->
 def found_quote(quote: str, words: str) -> str:
     """The quote if it stands in these words (see `comparable`), else nothing."""
     tidy = " ".join(quote.split()).strip("\"'“”„‘’«»… ")
-    if not SHORTEST_QUOTE <= len(tidy) <= LONGEST_QUOTE:
+    if not MIN_QUOTE <= len(tidy) <= MAX_QUOTE_LENGTH:
         return ""
     return tidy if comparable(tidy) in words else ""
 
@@ -194,8 +194,8 @@ def fair(queues: Iterable[Sequence[tuple[str, T]]], most: int) -> list[T]:
 
 def check_prompt(text: str | None) -> str | None:
     tidy = storable(text or "").strip()
-    if len(tidy) > LONGEST_PROMPT:
-        raise Invalid(f"A prompt has at most {LONGEST_PROMPT} characters.", field="prompt")
+    if len(tidy) > MAX_PROMPT_LENGTH:
+        raise Invalid(f"A prompt has at most {MAX_PROMPT_LENGTH} characters.", field="prompt")
     return tidy or None
 
 

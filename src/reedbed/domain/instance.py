@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis, from_datetime, is_ahead, to_datetime
 
-LEAST_FREE = 100 * 1024 * 1024
+MIN_FREE = 100 * 1024 * 1024
 STUCK_AFTER: Millis = HOUR
 SILENT_AFTER: Millis = 15 * MINUTE
-LEAST_CHECKS = 20
+MIN_CHECKS = 20
 """So many must have failed together before it is our network and not theirs."""
 
 
@@ -57,7 +57,7 @@ def problems(measured: Measured) -> tuple[Problem, ...]:
 
 
 def _room(measured: Measured) -> Iterator[Problem]:
-    if measured.free_bytes is not None and measured.free_bytes < LEAST_FREE:
+    if measured.free_bytes is not None and measured.free_bytes < MIN_FREE:
         yield Problem(
             "Less than 100 MB are free on the disk of the database. Make room before nothing can be saved.",
             "disk",
@@ -88,7 +88,7 @@ def _fetching(measured: Measured) -> Iterator[Problem]:
             "fetching",
             alarm=True,
         )
-    if measured.checks >= LEAST_CHECKS and measured.failures == measured.checks:
+    if measured.checks >= MIN_CHECKS and measured.failures == measured.checks:
         yield Problem(
             "Every check of the last hour failed. See that this server reaches the internet and its DNS.",
             "network",
@@ -154,7 +154,7 @@ def surplus(names: Iterable[str], kept: int, now: Instant) -> list[str]:
 
 Labels = tuple[str, ...]
 
-MOST_SERIES = 5_000
+MAX_SERIES = 5_000
 """Of one metric. Labels come from closed sets; should one ever not, memory stays bounded."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 COUNTS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0)
@@ -186,7 +186,7 @@ class Counter:
 
     def add(self, *labels: str, by: float = 1) -> None:
         values = self.values
-        if labels in values or len(values) < MOST_SERIES:
+        if labels in values or len(values) < MAX_SERIES:
             values[labels] = values.get(labels, 0) + by
 
     def lines(self) -> Iterator[str]:
@@ -209,7 +209,7 @@ class Histogram:
     def add(self, value: float, *labels: str) -> None:
         counts = self.counts.get(labels)
         if counts is None:
-            if len(self.counts) >= MOST_SERIES:
+            if len(self.counts) >= MAX_SERIES:
                 return
             counts = self.counts[labels] = [0] * (len(self.bounds) + 1)
             self.sums[labels] = 0.0

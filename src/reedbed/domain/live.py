@@ -8,7 +8,7 @@ from reedbed.domain.records import record
 
 
 @record
-class Hint:
+class ChangeEvent:
     topic: str
     """new_entry, entry_updated, state_changed, counts, progress, subscriptions, session_revoked, wake ..."""
     user_id: int | None = None

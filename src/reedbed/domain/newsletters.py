@@ -12,16 +12,16 @@ from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 
-MOST_ADDRESSES = 50
-MOST_SENDERS = 2_000
-MOST_MAILBOXES = 10
+MAX_ADDRESSES = 50
+MAX_SENDERS = 2_000
+MAX_MAILBOXES = 10
 MAX_NAME = 100
 
 Channel = Literal["smtp", "imap", "postmark", "mailgun", "ses", "raw"]
 
 
 @record
-class Picture:
+class MailImage:
     """An image that travels inside the mail."""
 
     cid: str
@@ -40,7 +40,7 @@ class Mail:
     sent_at: Instant | None = None
     html: str = ""
     text: str = ""
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[MailImage, ...] = ()
     list_unsubscribe: str = ""
     list_unsubscribe_post: str = ""
     auth_results: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ MEGABYTE = 1024 * 1024
 
 
 @record
-class MailDoor:
+class MailIntake:
     """Where the program itself listens for mail."""
 
     host: str
@@ -195,7 +195,7 @@ class MailDoor:
 class MailPolicy:
     domain: str = ""
     """Of the addresses people subscribe with; empty: there are none."""
-    door: MailDoor | None = None
+    door: MailIntake | None = None
     max_bytes: int = 15 * MEGABYTE
     authserv_id: str = ""
     """The server in front of us whose `Authentication-Results` are believed."""
@@ -276,7 +276,7 @@ def _is_page(address: str) -> bool:
     return parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
 
 
-MOST_WORDS = 500
+MAX_WORDS = 500
 """A confirmation is short; a long letter that speaks of confirming is a letter."""
 _LOOKED_AT = 4_000
 _MAX_LABEL = 80
@@ -310,14 +310,14 @@ _WAY_OUT = re.compile(
 
 
 @record
-class Link:
+class MailLink:
     url: str
     text: str
 
 
-def find_confirmation(subject: str, text: str, links: Sequence[Link], words: int) -> Confirmation | None:
+def find_confirmation(subject: str, text: str, links: Sequence[MailLink], words: int) -> Confirmation | None:
     """What to click, when the mail asks for a click and offers one."""
-    if words > MOST_WORDS or not (_ASKS.search(subject) or _ASKS.search(text[:_LOOKED_AT])):
+    if words > MAX_WORDS or not (_ASKS.search(subject) or _ASKS.search(text[:_LOOKED_AT])):
         return None
     wanted = [link for link in links if not _WAY_OUT.search(link.text) and not _WAY_OUT.search(link.url)]
     best = next((link for link in wanted if _BUTTON.search(link.text[:200])), None) or next(

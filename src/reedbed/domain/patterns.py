@@ -31,7 +31,7 @@ class Assertion(Enum):
 
 
 @record
-class Sign:
+class CharacterSet:
     test: Test
     literal: str | None = None
     """Set: only this one sign passes."""
@@ -48,7 +48,7 @@ class Sequence:
 
 
 @record
-class Choice:
+class Alternatives:
     parts: tuple["Node", ...]
 
 
@@ -59,21 +59,21 @@ class Repeat:
     most: int | None
 
 
-Node = Sign | Edge | Sequence | Choice | Repeat
+Node = CharacterSet | Edge | Sequence | Alternatives | Repeat
 
 
 def read_pattern(pattern: str) -> Node:
-    return _Reader(pattern).read()
+    return _PatternReader(pattern).read()
 
 
 def must_contain(node: Node) -> tuple[str, ...]:
     """Texts in lower case of which every match holds at least one; none where nothing is certain."""
     match node:
-        case Sign(literal=str(sign)):
+        case CharacterSet(literal=str(sign)):
             return (sign,)
         case Sequence(parts):
             return max(_runs(parts), key=_shortest, default=())
-        case Choice(parts):
+        case Alternatives(parts):
             each = [must_contain(part) for part in parts]
             return tuple(text for found in each for text in found) if all(each) else ()
         case Repeat(part, least, _) if least > 0:
@@ -87,7 +87,7 @@ def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
     run = ""
     for part in parts:
         match part:
-            case Sign(literal=str(sign)):
+            case CharacterSet(literal=str(sign)):
                 run += sign
             case Edge():
                 pass
@@ -123,7 +123,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _COUNTS = re.compile(r"\{(\d{1,4})?(,)?(\d{1,4})?\}")
 
 
-class _Reader:
+class _PatternReader:
     """From the text of a pattern to its tree."""
 
     def __init__(self, pattern: str) -> None:
@@ -141,7 +141,7 @@ class _Reader:
         parts = [self._sequence()]
         while self._take("|"):
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+        return parts[0] if len(parts) == 1 else Alternatives(tuple(parts))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
@@ -181,9 +181,9 @@ class _Reader:
             case "(":
                 return self._group()
             case "[":
-                return Sign(self._class())
+                return CharacterSet(self._class())
             case ".":
-                return Sign(lambda other: other != "\n")
+                return CharacterSet(lambda other: other != "\n")
             case "^":
                 return Edge(Assertion.START)
             case "$":
@@ -212,7 +212,7 @@ class _Reader:
         if sign in _EDGES:
             return Edge(_EDGES[sign])
         if sign in _CLASSES:
-            return Sign(_CLASSES[sign])
+            return CharacterSet(_CLASSES[sign])
         return _literal_sign(self._literal(sign))
 
     def _literal(self, sign: str) -> str:
@@ -273,9 +273,9 @@ class _Reader:
         return True
 
 
-def _literal_sign(sign: str) -> Sign:
+def _literal_sign(sign: str) -> CharacterSet:
     lower = sign.lower()
-    return Sign(_one_of({sign}), lower if len(lower) == 1 else None)
+    return CharacterSet(_one_of({sign}), lower if len(lower) == 1 else None)
 
 
 def _one_of(signs: Iterable[str]) -> Test:
@@ -415,7 +415,7 @@ class _Compiler:
     def _add(self, node: Node, start: int) -> int:
         """Hang `node` behind `start`; answer the state where it ends."""
         match node:
-            case Sign(test=test):
+            case CharacterSet(test=test):
                 return self._step(start, _State(test=test))
             case Edge(kind):
                 return self._step(start, _State(edge=kind))
@@ -423,7 +423,7 @@ class _Compiler:
                 for part in parts:
                     start = self._add(part, start)
                 return start
-            case Choice(parts):
+            case Alternatives(parts):
                 end = self._new(_State())
                 for part in parts:
                     self._link(self._add(part, self._branch(start)), end)

@@ -14,9 +14,9 @@ from reedbed.domain.records import record
 from reedbed.domain.rules import RuleNotice
 from reedbed.domain.times import Instant
 
-MOST_TITLES = 4
-_LONGEST_ADDRESS = 2_000
-_LONGEST_LINE = 200
+MAX_TITLES = 4
+_MAX_ADDRESS_LENGTH = 2_000
+_MAX_LINE_LENGTH = 200
 _POINT_BYTES = 65
 _POINT_MARK = 4
 _AUTH_BYTES = 16
@@ -95,17 +95,17 @@ def _headline(name: str, count: int) -> str:
 
 
 def _titles(titles: Sequence[str]) -> str:
-    shown = [_line(title) for title in titles[:MOST_TITLES]]
-    return "\n".join([*shown, "…"] if len(titles) > MOST_TITLES else shown)
+    shown = [_line(title) for title in titles[:MAX_TITLES]]
+    return "\n".join([*shown, "…"] if len(titles) > MAX_TITLES else shown)
 
 
 def _line(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _LONGEST_LINE else f"{words[: _LONGEST_LINE - 1]}…"
+    return words if len(words) <= _MAX_LINE_LENGTH else f"{words[: _MAX_LINE_LENGTH - 1]}…"
 
 
 def _is_web_address(text: str) -> bool:
-    if len(text) > _LONGEST_ADDRESS or not text.isprintable():
+    if len(text) > _MAX_ADDRESS_LENGTH or not text.isprintable():
         return False
     try:
         parts = urlsplit(text)

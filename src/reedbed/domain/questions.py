@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from reedbed.domain.digests import Scope, Sentence, Source, Status
+from reedbed.domain.digests import DigestScope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.text import index_text, is_cjk, shown_line
 from reedbed.domain.times import Instant
 
-LONGEST_QUESTION = 500
-MOST_WORDS = 16
+MAX_QUESTION_LENGTH = 500
+MAX_WORDS = 16
 CANDIDATES = 60
 """So many entries are looked through."""
 READ = 12
@@ -22,7 +22,7 @@ KEPT = 500
 
 FAILED = "The question could not be answered. Ask again later."
 
-_SHORTEST_STEM = 4
+_MIN_STEM = 4
 _QUESTION_WORDS = """
 tell told write writes written wrote report reports reported mean means happened happen happens whom whose
 anything something everything news latest recently today yesterday currently please explain describe summarise
@@ -54,7 +54,7 @@ class Question:
     user_id: int
     question: str
     status: Status
-    scope: Scope
+    scope: DigestScope
     model: str
     error: str | None
     created_at: Instant
@@ -63,7 +63,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Passage:
+class CitablePassage:
     """An entry to look for an answer in."""
 
     entry_id: int
@@ -84,8 +84,8 @@ def check_question(text: str) -> str:
     line = shown_line(text)
     if not line:
         raise Invalid("Type a question.", field="question")
-    if len(line) > LONGEST_QUESTION:
-        raise Invalid(f"A question has at most {LONGEST_QUESTION} characters.", field="question")
+    if len(line) > MAX_QUESTION_LENGTH:
+        raise Invalid(f"A question has at most {MAX_QUESTION_LENGTH} characters.", field="question")
     return line
 
 
@@ -94,7 +94,7 @@ def sought_words(question: str) -> tuple[str, ...]:
     small = _folded_small()
     words = (word for word in index_text(question).split() if word not in small)
     useful = (word for word in words if len(word) > 1 or word.isdigit())
-    return tuple(dict.fromkeys(map(_stem, useful)))[:MOST_WORDS]
+    return tuple(dict.fromkeys(map(_stem, useful)))[:MAX_WORDS]
 
 
 def search_for(words: Iterable[str], within: str | None) -> str:
@@ -103,13 +103,13 @@ def search_for(words: Iterable[str], within: str | None) -> str:
     return f"{either} {within or ''}".strip()
 
 
-def weights(words: Sequence[str], passages: Sequence[Passage]) -> dict[str, float]:
+def weights(words: Sequence[str], passages: Sequence[CitablePassage]) -> dict[str, float]:
     """What finding each word is worth: the rarer among these entries, the more."""
     found = {word: sum(contains(one.folded, word) for one in passages) for word in words}
     return {word: math.log1p(len(passages) / number) if number else 1.0 for word, number in found.items()}
 
 
-def best_passages(worth: Mapping[str, float], passages: Sequence[Passage]) -> list[Passage]:
+def best_passages(worth: Mapping[str, float], passages: Sequence[CitablePassage]) -> list[CitablePassage]:
     """Those that hold most of the words, first; in the order given where they hold the same."""
     scored = [(_score(one, worth), -place) for place, one in enumerate(passages)]
     order = sorted(range(len(passages)), key=lambda place: scored[place], reverse=True)
@@ -131,7 +131,7 @@ def padded(text: str) -> str:
     return f" {' '.join(index_text(text).split())} "
 
 
-def _score(passage: Passage, worth: Mapping[str, float]) -> float:
+def _score(passage: CitablePassage, worth: Mapping[str, float]) -> float:
     return coverage(passage.folded, worth) + coverage(padded(passage.title), worth) / 2
 
 
@@ -141,11 +141,11 @@ def _stem(word: str) -> str:
         return word
     if len(word) >= 6:
         return word[: max(5, len(word) - 3)]
-    return word[:-1] if len(word) > _SHORTEST_STEM and word.endswith("s") else word
+    return word[:-1] if len(word) > _MIN_STEM and word.endswith("s") else word
 
 
 def _may_go_on(word: str) -> bool:
-    return len(word) >= _SHORTEST_STEM and not is_cjk(word) and not word.isdigit()
+    return len(word) >= _MIN_STEM and not is_cjk(word) and not word.isdigit()
 
 
 @cache

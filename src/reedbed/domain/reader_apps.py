@@ -16,7 +16,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import LATEST, SECOND, Instant
 
 ITEM_PREFIX = "tag:google.com,2005:reader/item/"
-LARGEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 _ORDERS: dict[str, Order] = {"o": "oldest", "n": "newest"}
 _HEX = re.compile(r"[0-9a-f]{1,16}")
@@ -38,7 +38,7 @@ def parse_item_id(text: str) -> int | None:
     else:
         # NetNewsWire used to send hexadecimal digits without padding: a letter gives them away.
         number = int(plain, 16) if _HEX.fullmatch(plain) else 0
-    return number if 0 < number <= LARGEST_ID else None
+    return number if 0 < number <= MAX_ID else None
 
 
 def _as_hexadecimal(plain: str) -> str | None:
@@ -102,7 +102,7 @@ def _feed_stream(plain: str) -> FeedStream | None:
     rest = plain.removeprefix("feed/").removeprefix("feed/").strip()
     if _DECIMAL.fullmatch(rest):
         number = int(rest)
-        return FeedStream(number, "") if 0 < number <= LARGEST_ID else None
+        return FeedStream(number, "") if 0 < number <= MAX_ID else None
     # A proxy that tidies paths leaves one slash of the two.
     return FeedStream(None, _ONE_SLASH.sub(r"\1://", rest, count=1)) if rest else None
 
@@ -186,7 +186,7 @@ def decode_continuation(text: str) -> tuple[int, Order | None]:
     digits = plain.lstrip("on")
     if len(plain) - len(digits) > 1 or not _DECIMAL.fullmatch(digits):
         raise Invalid("This continuation is not one of ours.", field="c")
-    return min(int(digits), LARGEST_ID), _ORDERS.get(plain[0])
+    return min(int(digits), MAX_ID), _ORDERS.get(plain[0])
 
 
 @record

@@ -7,11 +7,11 @@ from hashlib import blake2b
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.records import record
-from reedbed.domain.refresh.dedupe import Known, Seen, Sifted, change_hash, words_hash
+from reedbed.domain.refresh.dedupe import ExistingEntry, FilteredEntries, Seen, change_hash, words_hash
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 from reedbed.domain.urls import normalize_url
 
-LEAST_AGE: Millis = 30 * DAY
+MIN_AGE: Millis = 30 * DAY
 """However large the database grows, what arrived since stays."""
 AGE_STEP: Millis = 30 * DAY
 ARTICLES_KEPT: Millis = 30 * DAY
@@ -20,12 +20,12 @@ LOGS_KEPT: Millis = 90 * DAY
 MISSED_FOR: Millis = 30 * DAY
 """A document that stops listing a removed entry may list it again; after so long it will not."""
 
-MOST_KEPT_ENTRIES = 1_000_000
-MOST_KEPT_DAYS = 36_500
+MAX_KEPT_ENTRIES = 1_000_000
+MAX_KEPT_DAYS = 36_500
 
 
 @record
-class Limits:
+class RetentionLimits:
     """How much of a feed is kept. None is without limit."""
 
     entries: int | None = 500
@@ -34,10 +34,10 @@ class Limits:
 
 
 @record
-class Keeping:
+class RetentionPolicy:
     """What the operator has set."""
 
-    limits: Limits = Limits()
+    limits: RetentionLimits = RetentionLimits()
     size: int | None = 1024 * 1024 * 1024
     """Bytes of the database."""
     hour: int = 3
@@ -47,7 +47,7 @@ class Keeping:
 
 
 @record
-class Wish:
+class RetentionOverride:
     """What one follower wants of a feed: None takes the server's limit, 0 is without one."""
 
     entries: int | None = None
@@ -55,31 +55,31 @@ class Wish:
     unread_days: int | None = None
 
 
-def check_wish(wish: Wish) -> Wish:
+def check_wish(wish: RetentionOverride) -> RetentionOverride:
     for value, most, field in (
-        (wish.entries, MOST_KEPT_ENTRIES, "keep_entries"),
-        (wish.days, MOST_KEPT_DAYS, "keep_days"),
-        (wish.unread_days, MOST_KEPT_DAYS, "keep_unread_days"),
+        (wish.entries, MAX_KEPT_ENTRIES, "keep_entries"),
+        (wish.days, MAX_KEPT_DAYS, "keep_days"),
+        (wish.unread_days, MAX_KEPT_DAYS, "keep_unread_days"),
     ):
         if value is not None and not 0 <= value <= most:
             raise Invalid(f"{field} must be between 0 and {most}", field=field)
     return wish
 
 
-def limits_of_feed(limits: Limits, wishes: Iterable[Wish]) -> Limits:
+def limits_of_feed(limits: RetentionLimits, wishes: Iterable[RetentionOverride]) -> RetentionLimits:
     """Of all who follow a feed, the one who wants most has it: nobody loses by another's wish."""
     wanted = [_granted(limits, wish) for wish in wishes]
     if not wanted:
         return limits
-    return Limits(
+    return RetentionLimits(
         entries=_most(one.entries for one in wanted),
         age=_most(one.age for one in wanted),
         unread_age=_most(one.unread_age for one in wanted),
     )
 
 
-def _granted(limits: Limits, wish: Wish) -> Limits:
-    return Limits(
+def _granted(limits: RetentionLimits, wish: RetentionOverride) -> RetentionLimits:
+    return RetentionLimits(
         entries=limits.entries if wish.entries is None else wish.entries or None,
         age=limits.age if wish.days is None else wish.days * DAY or None,
         unread_age=limits.unread_age if wish.unread_days is None else wish.unread_days * DAY or None,
@@ -91,9 +91,11 @@ def _most(values: Iterable[int | None]) -> int | None:
     return None if None in known else max(value for value in known if value is not None)
 
 
-def cut_short(limits: Limits, age: Millis) -> Limits:
+def cut_short(limits: RetentionLimits, age: Millis) -> RetentionLimits:
     """The same for a database that is too large: nothing read is kept longer than this."""
-    return Limits(limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age)
+    return RetentionLimits(
+        limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age
+    )
 
 
 def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
@@ -102,8 +104,8 @@ def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
     `oldest` is the age of the oldest entry: where there was no limit, that is where to begin.
     """
     shorter = min(oldest if age is None else age, oldest + AGE_STEP)
-    while shorter > LEAST_AGE:
-        shorter = max(shorter - AGE_STEP, LEAST_AGE)
+    while shorter > MIN_AGE:
+        shorter = max(shorter - AGE_STEP, MIN_AGE)
         yield shorter
 
 
@@ -157,7 +159,7 @@ def keys_of(entry: ParsedEntry) -> list[int]:
     return [removed_key(kind, value) for kind, value in named if value]
 
 
-def with_removed(sifted: Sifted, known: Known, removed: Set[int]) -> Known:
+def with_removed(sifted: FilteredEntries, known: ExistingEntry, removed: Set[int]) -> ExistingEntry:
     """What is known of a feed, with what was removed of it. What is there still goes before."""
     if not removed:
         return known
@@ -171,4 +173,4 @@ def with_removed(sifted: Sifted, known: Known, removed: Set[int]) -> Known:
         for digest in (words_hash(candidate.entry.title, candidate.entry.content), candidate.change_hash):
             if removed_key("words", digest) in removed:
                 by_hash.setdefault(digest, _GONE)
-    return Known(by_guid, by_url, by_hash)
+    return ExistingEntry(by_guid, by_url, by_hash)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from reedbed.domain.email import Letter
+from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import compile_pattern
 from reedbed.domain.records import record
@@ -116,7 +116,7 @@ class Subject:
 
 
 @record
-class Notice:
+class PlannedNotice:
     """One notification to send."""
 
     rule_id: int
@@ -131,7 +131,7 @@ class Effects:
     later: bool = False
     muted: bool = False
     tags: tuple[str, ...] = ()
-    notify: tuple[Notice, ...] = ()
+    notify: tuple[PlannedNotice, ...] = ()
     matched: tuple[int, ...] = ()
     """The rules that matched, in order."""
 
@@ -327,7 +327,7 @@ def _with(effects: Effects, rule: Rule) -> Effects:
             case ActionKind.TAG if action.value not in effects.tags:
                 effects = replace(effects, tags=(*effects.tags, action.value))
             case ActionKind.NOTIFY:
-                notice = Notice(rule.id, Channel(action.value), action.url)
+                notice = PlannedNotice(rule.id, Channel(action.value), action.url)
                 effects = replace(effects, notify=(*effects.notify, notice))
             case _:
                 pass
@@ -355,14 +355,14 @@ class RuleNotice:
     entries: Sequence[NoticedEntry]
 
 
-def notice_letter(to: str, notice: RuleNotice, base_url: str) -> Letter:
+def notice_email(to: str, notice: RuleNotice, base_url: str) -> Email:
     lines = [f"Your rule “{_line(notice.rule_name)}” has matched {_number(notice.count)}:\n"]
     for entry in notice.entries:
         lines.append(f"{_line(entry.title)}\n{_line(entry.feed_title)}\n{base_url}/entry/{entry.id}\n")
     if notice.count > len(notice.entries):
         lines.append(f"… and {notice.count - len(notice.entries)} more.\n")
     lines.append(f"To change the rule: {base_url}/rules\n")
-    return Letter(to, _subject(notice), "\n".join(lines))
+    return Email(to, _subject(notice), "\n".join(lines))
 
 
 def notice_json(notice: RuleNotice) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class SearchQuery:
 
 
 def parse_search(text: str, now: Instant) -> SearchQuery:
-    reader = _Reader(now)
+    reader = _QueryReader(now)
     tidy = text[:MAX_TEXT].translate(_QUOTES)
     for piece in _PIECE.finditer(tidy):
         reader.take(piece)
@@ -88,7 +88,7 @@ _KINDS: dict[str, FilterKind] = {
 }
 
 
-class _Reader:
+class _QueryReader:
     """One walk over the pieces of a search; `joining` while an OR waits for its right side."""
 
     def __init__(self, now: Instant) -> None:
@@ -187,8 +187,8 @@ def _date(text: str) -> datetime:
     return datetime.fromisoformat(text.upper())
 
 
-LONGEST_NAME = 100
-MOST_SEARCHES = 50
+MAX_NAME_LENGTH = 100
+MAX_SEARCHES = 50
 
 
 @record
@@ -211,8 +211,8 @@ def search_name(text: str) -> str:
     name = shown_line(text)
     if not name:
         raise Invalid("A saved search needs a name.", field="name")
-    if len(name) > LONGEST_NAME:
-        raise Invalid(f"The name may have at most {LONGEST_NAME} characters.", field="name")
+    if len(name) > MAX_NAME_LENGTH:
+        raise Invalid(f"The name may have at most {MAX_NAME_LENGTH} characters.", field="name")
     return name
 
 
@@ -267,7 +267,7 @@ _HALF_FRESH = 30 * DAY
 
 
 @record
-class Candidate:
+class RankCandidate:
     id: int
     sort_at: Instant
     title: str
@@ -275,7 +275,7 @@ class Candidate:
     author: str | None
 
 
-def ranked(candidates: Iterable[Candidate], query: SearchQuery, now: Instant) -> list[int]:
+def ranked(candidates: Iterable[RankCandidate], query: SearchQuery, now: Instant) -> list[int]:
     """The ids, best first; among equals the newer one."""
     groups = [tuple(map(_needle, group)) for group in query.groups]
     scored = [(_score(each, groups, now), each.sort_at, each.id) for each in candidates]
@@ -287,7 +287,7 @@ def _needle(term: Term) -> str:
     return f" {tokens}" if term.prefix else f" {tokens} "
 
 
-def _score(candidate: Candidate, groups: list[tuple[str, ...]], now: Instant) -> float:
+def _score(candidate: RankCandidate, groups: list[tuple[str, ...]], now: Instant) -> float:
     title, lead = _padded(candidate.title), _padded(candidate.summary)
     author = _padded(candidate.author or "")
     in_title = [any(needle in title for needle in group) for group in groups]

@@ -59,14 +59,14 @@ class ShareTarget:
 
 
 @record
-class Link:
+class ShareLink:
     url: str
     title: str
     tags: tuple[str, ...] = ()
 
 
 @record
-class Call:
+class ShareCall:
     """A POST that is to be made."""
 
     url: str
@@ -105,12 +105,14 @@ def check_secrets(kind: Kind, given: Mapping[str, str]) -> dict[str, str]:
     return known
 
 
-def login_call(target: ShareTarget) -> Call | None:
+def login_call(target: ShareTarget) -> ShareCall | None:
     """What has to be asked first; None where a token is all it takes."""
     if target.kind is not Kind.WALLABAG:
         return None
     body = urlencode({"grant_type": "password", **target.secrets}).encode()
-    return Call(f"{target.url}/oauth/v2/token", {"Content-Type": "application/x-www-form-urlencoded"}, body)
+    return ShareCall(
+        f"{target.url}/oauth/v2/token", {"Content-Type": "application/x-www-form-urlencoded"}, body
+    )
 
 
 def token_in(answer: bytes) -> str | None:
@@ -123,31 +125,31 @@ def token_in(answer: bytes) -> str | None:
     return token if isinstance(token, str) and 0 < len(token) <= MAX_SECRET and token.isprintable() else None
 
 
-def save_call(target: ShareTarget, link: Link, token: str) -> Call:
+def save_call(target: ShareTarget, link: ShareLink, token: str) -> ShareCall:
     path, scheme, body = _SAYS[target.kind](link)
     headers = {
         "Authorization": f"{scheme} {token}",
         "Content-Type": "application/json",
         "Accept": "application/json",
     }
-    return Call(f"{target.url}{path}", headers, json.dumps(body, ensure_ascii=False).encode())
+    return ShareCall(f"{target.url}{path}", headers, json.dumps(body, ensure_ascii=False).encode())
 
 
-def _wallabag(link: Link) -> tuple[str, str, dict[str, Any]]:
+def _wallabag(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     tags = {"tags": ",".join(tag.replace(",", " ") for tag in link.tags)} if link.tags else {}
     return "/api/entries.json", "Bearer", {"url": link.url, "title": link.title, **tags}
 
 
-def _readeck(link: Link) -> tuple[str, str, dict[str, Any]]:
+def _readeck(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     return "/api/bookmarks", "Bearer", {"url": link.url, "title": link.title, "labels": list(link.tags)}
 
 
-def _linkding(link: Link) -> tuple[str, str, dict[str, Any]]:
+def _linkding(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     tags = ["-".join(tag.split()) for tag in link.tags]
     return "/api/bookmarks/", "Token", {"url": link.url, "title": link.title, "tag_names": tags}
 
 
-def _karakeep(link: Link) -> tuple[str, str, dict[str, Any]]:
+def _karakeep(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     return "/api/v1/bookmarks", "Bearer", {"type": "link", "url": link.url, "title": link.title}
 
 

@@ -14,7 +14,7 @@ LASTS: Millis = 15 * MINUTE
 """From the button to the end of a sign-in."""
 LEEWAY: Millis = MINUTE
 """How far two clocks may be apart."""
-LONGEST_SUBJECT = 255
+MAX_SUBJECT_LENGTH = 255
 
 _TRUE = (True, "true")  # Apple writes it as text
 
@@ -90,7 +90,9 @@ def challenge_of(verifier: str) -> str:
 def identity_of(provider: Provider, issuer: str, claims: Mapping[str, Any]) -> Identity | None:
     """What the claims come to; None when they do not say who it is."""
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+    if not isinstance(subject, str) or not subject.isprintable():
+        return None
+    if not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
         return None
     email = claims.get("email")
     address = known_as(email) if isinstance(email, str) else ""

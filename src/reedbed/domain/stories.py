@@ -17,7 +17,7 @@ SPAN = 72 * HOUR
 """How far an entry may lie from the story it joins."""
 LONGEST = 7 * DAY
 """How long a story can go on."""
-MOST_STORIES = 20_000
+MAX_STORIES = 20_000
 
 # Chosen on headlines of one half of the measured stories; `bench/stories.py` prints both halves.
 _SAME_EVENT = 0.22
@@ -28,11 +28,11 @@ _SAME_FEED = 0.6
 _LOOKING = 6
 _LOOKED_AT = 24
 _TELLING = 30
-_MOST_WORDS = 24
-_MOST_KEPT = 300
-_MOST_FEEDS = 8
+_MAX_WORDS = 24
+_MAX_KEPT = 300
+_MAX_FEEDS = 8
 _TO_MERGE = 3
-_LEAST_SHARED = 2.0
+_MIN_SHARED = 2.0
 _FEW_STORIES = 50
 _STEM = 6
 _STALE = 1.1
@@ -126,7 +126,7 @@ class StoryIndex:
     def _closeness(self, story: "_Story", words: Mapping[str, float], weights: Mapping[str, float]) -> float:
         telling = self._telling(story)
         shared = [word for word in words if word in telling]
-        if sum(words[word] for word in shared) < _LEAST_SHARED:
+        if sum(words[word] for word in shared) < _MIN_SHARED:
             return 0.0
         return sum(weights[word] * telling[word] for word in shared)
 
@@ -160,7 +160,7 @@ class StoryIndex:
             using[story_id] = None
         for word in story.forget_rare():
             self._unuse(word, story_id)
-        if len(self._stories) > MOST_STORIES:
+        if len(self._stories) > MAX_STORIES:
             self._drop(next(iter(self._stories)))
 
     def _joined(self, close: list[int]) -> Placed:
@@ -239,7 +239,7 @@ class _Story:
 
     def forget_rare(self) -> list[str]:
         """A long story returns to few words; those said once are let go when there are too many."""
-        if len(self.words) <= _MOST_KEPT:
+        if len(self.words) <= _MAX_KEPT:
             return []
         rare = sorted(self.words, key=lambda word: (self.words[word], word))[: len(self.words) // 2]
         for word in rare:
@@ -248,7 +248,7 @@ class _Story:
 
     def _add_feeds(self, feeds: Iterable[int]) -> None:
         for feed_id in feeds:
-            if feed_id not in self.feeds and len(self.feeds) < _MOST_FEEDS:
+            if feed_id not in self.feeds and len(self.feeds) < _MAX_FEEDS:
                 self.feeds = (*self.feeds, feed_id)
 
 
@@ -257,7 +257,7 @@ def title_words(title: str) -> Mapping[str, float]:
 
     A number is not evidence alone, and of signs written without blanks it takes two pairs for a word.
     """
-    return dict(islice(_told(title), _MOST_WORDS))
+    return dict(islice(_told(title), _MAX_WORDS))
 
 
 def _told(title: str) -> Iterator[tuple[str, float]]:
@@ -269,18 +269,18 @@ def _told(title: str) -> Iterator[tuple[str, float]]:
 
 KEPT = 30 * DAY
 """After its last news; the entries stay, they are only no longer told together."""
-MOST_OUTLETS = 100
-MOST_ONLY_HERE = 2
+MAX_OUTLETS = 100
+MAX_ONLY_HERE = 2
 
-_SHORTEST_SENTENCE = 40
-_LONGEST_SENTENCE = 320
-_MOST_SENTENCES = 80
-_LEAST_NEW = 0.6
-_LEAST_NEW_WORDS = 4
+_MIN_SENTENCE = 40
+_MAX_SENTENCE_LENGTH = 320
+_MAX_SENTENCES = 80
+_MIN_NEW = 0.6
+_MIN_NEW_WORDS = 4
 
 
 @record
-class Source:
+class StorySource:
     """An entry of a story, as short as a list needs it."""
 
     entry_id: int
@@ -300,11 +300,11 @@ class StoryLine:
     entries: int
     feeds: int
     unread: int
-    sources: tuple[Source, ...] = ()
+    sources: tuple[StorySource, ...] = ()
     """The first ones."""
 
     @property
-    def headline(self) -> Source:
+    def headline(self) -> StorySource:
         return self.sources[central([one.title for one in self.sources])]
 
 
@@ -341,7 +341,7 @@ class Story:
 
 
 @record
-class Settled:
+class ResolvedStory:
     """What some placed entries change."""
 
     homes: Mapping[int, int]
@@ -351,7 +351,7 @@ class Settled:
     newest: Mapping[int, Instant]
 
 
-def settle(placed: Iterable[tuple[Headline, Placed]]) -> Settled:
+def settle(placed: Iterable[tuple[Headline, Placed]]) -> ResolvedStory:
     homes: dict[int, int] = {}
     merges: dict[int, int] = {}
     newest: dict[int, Instant] = {}
@@ -364,7 +364,7 @@ def settle(placed: Iterable[tuple[Headline, Placed]]) -> Settled:
             homes[place.story_id] = homes[headline.entry_id] = place.story_id
             newest[place.story_id] = max(headline.at, newest.get(place.story_id, headline.at))
     final = {entry_id: merges.get(story_id, story_id) for entry_id, story_id in homes.items()}
-    return Settled(final, merges, {story: newest.get(story, 0) for story in set(final.values())})
+    return ResolvedStory(final, merges, {story: newest.get(story, 0) for story in set(final.values())})
 
 
 def central(titles: Sequence[str]) -> int:
@@ -386,14 +386,14 @@ def only_here(texts: Mapping[int, Sequence[str]]) -> dict[int, tuple[str, ...]]:
 
 def _own(told: Sequence[str], by_how_many: Mapping[str, int]) -> tuple[str, ...]:
     found: list[tuple[float, int]] = []
-    for place, sentence in enumerate(told[:_MOST_SENTENCES]):
-        if not _SHORTEST_SENTENCE <= len(sentence) <= _LONGEST_SENTENCE:
+    for place, sentence in enumerate(told[:_MAX_SENTENCES]):
+        if not _MIN_SENTENCE <= len(sentence) <= _MAX_SENTENCE_LENGTH:
             continue
         words = _sentence_words(sentence)
         new = sum(by_how_many[word] == 1 for word in words)
-        if new >= _LEAST_NEW_WORDS and new >= _LEAST_NEW * len(words):
+        if new >= _MIN_NEW_WORDS and new >= _MIN_NEW * len(words):
             found.append((-new / (len(words) + 4), place))
-    best = sorted(place for _, place in sorted(found)[:MOST_ONLY_HERE])
+    best = sorted(place for _, place in sorted(found)[:MAX_ONLY_HERE])
     return tuple(told[place] for place in best)
 
 

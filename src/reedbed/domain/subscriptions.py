@@ -8,13 +8,13 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, Throttled
 from reedbed.domain.refresh.state import FetchState, Status
-from reedbed.domain.retention import Wish
+from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
 
 FULL_TEXT_MODES = ("auto", "always", "never")
 STATUS_FILTERS = ("all", "working", "pending", "error")
-LEAST_INTERVAL = 15 * MINUTE
-MOST_INTERVAL = 24 * HOUR
+MIN_INTERVAL = 15 * MINUTE
+MAX_INTERVAL = 24 * HOUR
 
 
 @record
@@ -49,7 +49,7 @@ class Subscription:
     notify: bool
     unread: int
     subscribed_at: Instant
-    keep: Wish
+    keep: RetentionOverride
     summary_words: int | None
     """Of new entries that are summarised by themselves: see `auto_summaries`."""
     local_only: bool
@@ -81,7 +81,7 @@ def check_full_text(mode: str) -> str:
 
 def check_interval(interval: Millis | None) -> Millis | None:
     """None takes the feed's own rhythm."""
-    if interval is not None and not LEAST_INTERVAL <= interval <= MOST_INTERVAL:
+    if interval is not None and not MIN_INTERVAL <= interval <= MAX_INTERVAL:
         raise Invalid("The interval must be between 15 minutes and 24 hours", field="interval")
     return interval
 
@@ -127,7 +127,7 @@ _NO_SUCH_NAME = re.compile(r"The name \S+ could not be found\.")
 TroubleKind = Literal["gone", "stopped", "locked", "address", "waits", "damaged"]
 
 
-class ShelfFeed(NamedTuple):
+class FollowedFeedRow(NamedTuple):
     """A tuple, because every page of the application makes one for each feed its reader follows."""
 
     subscription_id: int
@@ -145,7 +145,7 @@ class ShelfFeed(NamedTuple):
     paused: bool
 
 
-class Trouble(NamedTuple):
+class FeedProblem(NamedTuple):
     kind: TroubleKind
     reason: str
 
@@ -155,15 +155,15 @@ class Trouble(NamedTuple):
         return self.kind not in ("waits", "damaged")
 
 
-def trouble_of(feed: ShelfFeed) -> Trouble | None:
+def trouble_of(feed: FollowedFeedRow) -> FeedProblem | None:
     """Why a feed brings nothing, or not everything; None for one that works or is paused."""
     reason = feed.stop_reason or feed.last_error
     if reason is None or feed.paused:
         return None
-    return Trouble(_kind(feed), reason)
+    return FeedProblem(_kind(feed), reason)
 
 
-def _kind(feed: ShelfFeed) -> TroubleKind:
+def _kind(feed: FollowedFeedRow) -> TroubleKind:
     if feed.stop_reason is not None:
         return "gone" if feed.last_http_status == GONE else "stopped"
     match feed.status:
@@ -178,12 +178,12 @@ def _kind(feed: ShelfFeed) -> TroubleKind:
 
 
 KEPT_FOR = 10 * MINUTE
-MOST_KEPT = 50
-MOST_BYTES_KEPT = 20_000_000
+MAX_KEPT = 50
+MAX_BYTES_KEPT = 20_000_000
 
 
 @record
-class Candidate:
+class FeedCandidate:
     """A feed one could follow."""
 
     url: str
@@ -198,7 +198,7 @@ class Candidate:
 class Discovery:
     """The best candidate first; with none, `reason` is one plain sentence for the person who asked."""
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[FeedCandidate, ...] = ()
     reason: str | None = None
     unreachable: bool = False
     """The site did not answer well just now, so that nobody can say whether there is a feed."""
@@ -224,7 +224,7 @@ class RecentDiscoveries:
     def keep(self, key: Hashable, found: Discovery, now: Instant) -> None:
         self._kept.pop(key, None)
         self._kept[key] = (now, found)
-        while len(self._kept) > MOST_KEPT or self._bytes() > MOST_BYTES_KEPT:
+        while len(self._kept) > MAX_KEPT or self._bytes() > MAX_BYTES_KEPT:
             del self._kept[next(iter(self._kept))]
 
     def take(self, key: Hashable, now: Instant) -> Discovery | None:

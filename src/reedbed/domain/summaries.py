@@ -7,7 +7,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant, Millis
-from reedbed.domain.users import MOST_WORDS, Preferences
+from reedbed.domain.users import MAX_WORDS, Preferences
 
 PROMPT_VERSION = 1
 EXTRACT = "extract"
@@ -18,8 +18,8 @@ BACKGROUND = 0
 
 LEASE: Millis = 300 * SECOND
 COOLDOWN: Millis = 24 * HOUR
-MOST_ATTEMPTS = 5
-MOST_EMPTY = 3
+MAX_ATTEMPTS = 5
+MAX_EMPTY = 3
 UNREADABLE_PAUSE: Millis = MINUTE
 """Before a text is tried again whose answer was nonsense; twice as long each time."""
 
@@ -54,7 +54,7 @@ class Summary:
 
 
 @record
-class Wait:
+class ModelWait:
     """Why the model is not asked at the moment."""
 
     cause: Literal["paused", "budget", "silence"]
@@ -73,11 +73,11 @@ class SummaryState:
     """Who is asked, or was."""
     fallback: bool = False
     """The built-in extract stands in for the model, which failed (`error`) or is not asked now (`wait`)."""
-    wait: Wait | None = None
+    wait: ModelWait | None = None
 
 
 @record
-class Setback:
+class FailureState:
     """What becomes of a queued summary after a failed attempt."""
 
     attempts: int
@@ -90,23 +90,23 @@ class Setback:
 Failure = Literal["temporary", "limited", "permanent", "empty", "unreadable"]
 
 
-def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> Setback:
+def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> FailureState:
     """Temporary ones rest for a day after five attempts and begin again; permanent ones end there.
 
     An empty answer is a temporary failure until it has come three times in a row. Empty and unreadable
     answers cost as much as good ones, so the next attempt waits.
     """
     empties = empties + 1 if failure == "empty" else 0
-    lasting = failure in ("permanent", "unreadable") or empties >= MOST_EMPTY
+    lasting = failure in ("permanent", "unreadable") or empties >= MAX_EMPTY
     error_type: ErrorType = "permanent" if lasting else "temporary"
     attempts += 1
-    if attempts < MOST_ATTEMPTS:
+    if attempts < MAX_ATTEMPTS:
         pauses = failure in ("empty", "unreadable")
         pause = now + UNREADABLE_PAUSE * 2 ** (attempts - 1) if pauses else None
-        return Setback(attempts, empties, error_type, cooldown_until=pause)
+        return FailureState(attempts, empties, error_type, cooldown_until=pause)
     if lasting:
-        return Setback(attempts, empties, error_type, given_up=True)
-    return Setback(0, empties, error_type, cooldown_until=now + COOLDOWN)
+        return FailureState(attempts, empties, error_type, given_up=True)
+    return FailureState(0, empties, error_type, cooldown_until=now + COOLDOWN)
 
 
 NEVER = -1
@@ -114,8 +114,8 @@ NEVER = -1
 
 def check_summary_words(words: int | None) -> int | None:
     """None: as around it; -1: never; else at least so many words."""
-    if words is not None and not NEVER <= words <= MOST_WORDS:
-        raise Invalid(f"summary_words must be between -1 and {MOST_WORDS}.", field="summary_words")
+    if words is not None and not NEVER <= words <= MAX_WORDS:
+        raise Invalid(f"summary_words must be between -1 and {MAX_WORDS}.", field="summary_words")
     return words
 
 

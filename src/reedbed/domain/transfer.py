@@ -78,13 +78,13 @@ def feeds_of(document: OpmlDocument, max_depth: int = 8) -> Iterator[OpmlFeed]:
         waiting.extend((child, inner) for child in reversed(outline.children))
 
 
-MOST_FEEDS = 10_000
-MOST_KEPT = 20_000
-MOST_READS = 200_000
+MAX_FEEDS = 10_000
+MAX_KEPT = 20_000
+MAX_READS = 200_000
 READS_PER_FEED = 500
 """As many as a feed's document may list; what it lists no more need not be known as read."""
-LONGEST_TEXT = 500_000
-MOST_TEXT = 100_000_000
+MAX_TEXT_LENGTH = 500_000
+MAX_CONTENT_LENGTH = 100_000_000
 """Characters of all kept entries together."""
 
 STARRED_JSON = "starred JSON"
@@ -92,7 +92,7 @@ STARRED_JSON = "starred JSON"
 
 
 @record
-class ForeignFeed:
+class ImportedFeed:
     key: str
     """How the other program calls it."""
     url: str
@@ -106,7 +106,7 @@ class ForeignFeed:
 
 
 @record
-class ForeignEntry:
+class ImportedEntry:
     """Something that was kept."""
 
     feed_key: str
@@ -134,8 +134,8 @@ class ReadMark:
 class Library:
     source: str
     """The name of the program it comes from."""
-    feeds: tuple[ForeignFeed, ...] = ()
-    kept: tuple[ForeignEntry, ...] = ()
+    feeds: tuple[ImportedFeed, ...] = ()
+    kept: tuple[ImportedEntry, ...] = ()
     reads: tuple[ReadMark, ...] = ()
     """The newest first, of each feed."""
     lines: tuple[ImportLine, ...] = ()

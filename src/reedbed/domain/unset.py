@@ -3,8 +3,8 @@
 from enum import Enum
 
 
-class Same(Enum):
-    SAME = "same"
+class Unset(Enum):
+    UNSET = "same"
 
 
-SAME = Same.SAME
+UNSET = Unset.UNSET

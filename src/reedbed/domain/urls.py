@@ -232,7 +232,7 @@ def _looks_random(text: str) -> bool:
     return False
 
 
-_MOST_HOPS = 4
+_MAX_HOPS = 4
 _MAX_ADDRESS = 4_096
 _MAX_UNPACKED = 8_192
 
@@ -270,7 +270,7 @@ _COUNTING_PARAMETERS = re.compile(
 
 def untracked(url: str) -> str:
     """The address a link leads to as far as it can be read, without parameters that only count readers."""
-    for _ in range(_MOST_HOPS):
+    for _ in range(_MAX_HOPS):
         target = _target(url)
         if target is None:
             break

@@ -12,14 +12,14 @@ from reedbed.domain.text import shown_line
 from reedbed.domain.times import Instant
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
 
-ALL_SCOPES = frozenset(Scope)
-APP_SCOPES = frozenset({Scope.READ, Scope.WRITE})
+ALL_SCOPES = frozenset(TokenScope)
+APP_SCOPES = frozenset({TokenScope.READ, TokenScope.WRITE})
 """What a reader app may do with an app password."""
 
 ROLES = ("owner", "admin", "user")
@@ -46,7 +46,7 @@ class Caller:
     """A user who has proved it, and how."""
 
     user: User
-    scopes: frozenset[Scope] = ALL_SCOPES
+    scopes: frozenset[TokenScope] = ALL_SCOPES
     session_id: int | None = None
     token_id: int | None = None
     by_cookie: bool = False
@@ -85,7 +85,7 @@ class ApiToken:
     kind: str
     """api or app_password."""
     name: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
     created_at: Instant
     last_used_at: Instant | None = None
 
@@ -107,20 +107,20 @@ class LoggedEvent:
     at: Instant
 
 
-def read_scopes(words: Sequence[str]) -> frozenset[Scope]:
+def read_scopes(words: Sequence[str]) -> frozenset[TokenScope]:
     """The scopes asked for; nobody writes without reading what they wrote."""
     try:
-        asked = frozenset(Scope(word) for word in words)
+        asked = frozenset(TokenScope(word) for word in words)
     except ValueError:
         raise Invalid("Scopes are read, write and admin.", field="scopes") from None
     if not asked:
         raise Invalid("Choose at least one scope: read, write or admin.", field="scopes")
-    return asked | {Scope.READ}
+    return asked | {TokenScope.READ}
 
 
-def scope_words(scopes: frozenset[Scope]) -> str:
+def scope_words(scopes: frozenset[TokenScope]) -> str:
     """In one order, as it is stored and shown."""
-    return " ".join(scope for scope in Scope if scope in scopes)
+    return " ".join(scope for scope in TokenScope if scope in scopes)
 
 
 def check_token_name(name: str) -> str:
@@ -149,7 +149,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "loud_entries": ("show", "dim", "hide", "rewrite"),
 }
 
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
 _ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
@@ -218,8 +218,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid(f"{name} must be {_kind(name)}.", field=f"preferences.{name}")
     if name in CHOICES and value not in CHOICES[name]:
         raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
-    if name == "auto_summary_words" and not 0 <= value <= MOST_WORDS:
-        raise Invalid(f"{name} must be between 0 and {MOST_WORDS}.", field=f"preferences.{name}")
+    if name == "auto_summary_words" and not 0 <= value <= MAX_WORDS:
+        raise Invalid(f"{name} must be between 0 and {MAX_WORDS}.", field=f"preferences.{name}")
     if name == "loud_limit" and not 0 <= value <= 100:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
@@ -304,7 +304,7 @@ def per_minute(count: int) -> Allowance:
 
 
 @record
-class Limits:
+class RateLimits:
     login: Allowance = field(default=per_minute(5))
     """From one address."""
     requests: Allowance = field(default=Allowance(100, 10))

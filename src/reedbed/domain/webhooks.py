@@ -12,7 +12,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
-from reedbed.domain.email import Letter
+from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import may_pass
@@ -23,19 +23,19 @@ from reedbed.domain.urls import MAX_ADDRESS, normalize_url
 MAX_NAME = 100
 SECRET_PREFIX = "whsec_"  # noqa: S105  the public beginning of a secret, so that leaks can be found
 GIVE_UP_AFTER: Millis = DAY
-LONGEST_WAIT: Millis = 6 * HOUR
+MAX_WAIT: Millis = 6 * HOUR
 LONG_FAILURE: Millis = 3 * DAY
 GONE = 410
 
 
-class Event(StrEnum):
+class WebhookEvent(StrEnum):
     NEW_ENTRIES = "new_entries"
     RULE_MATCH = "rule_match"
     DIGEST = "digest"
     TEST = "test"
 
 
-CHOOSABLE = (Event.NEW_ENTRIES, Event.RULE_MATCH, Event.DIGEST)
+CHOOSABLE = (WebhookEvent.NEW_ENTRIES, WebhookEvent.RULE_MATCH, WebhookEvent.DIGEST)
 
 
 @record
@@ -46,7 +46,7 @@ class Webhook:
     url: str
     secret: str = field(repr=False)
     """Empty: encrypted with a key that is not here."""
-    events: frozenset[Event]
+    events: frozenset[WebhookEvent]
     """Empty: only rules that name its address call it."""
     enabled: bool
     created_at: Instant
@@ -62,7 +62,7 @@ class Delivery:
     id: int
     user_id: int
     webhook_id: int
-    event: Event
+    event: WebhookEvent
     subject: Mapping[str, Any]
     state: str
     """waiting, delivered or failed."""
@@ -103,11 +103,11 @@ def check_name(name: str, url: str) -> str:
     return shown
 
 
-def read_events(words: Iterable[str]) -> frozenset[Event]:
+def read_events(words: Iterable[str]) -> frozenset[WebhookEvent]:
     asked = frozenset(words)
     if not asked <= frozenset(CHOOSABLE):
         raise Invalid(f"Events are {', '.join(CHOOSABLE)}.", field="events")
-    return frozenset(Event(word) for word in asked)
+    return frozenset(WebhookEvent(word) for word in asked)
 
 
 def judge(status: int) -> Outcome:
@@ -144,16 +144,16 @@ def secret_of(key: bytes) -> str:
     return SECRET_PREFIX + b64encode(key).decode("ascii")
 
 
-def switched_off_letter(to: str, webhook: Webhook, answer: str, base_url: str) -> Letter:
+def switched_off_email(to: str, webhook: Webhook, answer: str, base_url: str) -> Email:
     text = (
         f"Your webhook “{webhook.name}” was switched off, because its calls have failed for long.\n\n"
         f"The last answer: {answer}\n\n"
         f"Look at it, and switch it on again: {base_url}/settings/webhooks/{webhook.id}\n"
     )
-    return Letter(to, f"Webhook switched off: {webhook.name}", text)
+    return Email(to, f"Webhook switched off: {webhook.name}", text)
 
 
-def event_words(events: Iterable[Event]) -> str:
+def event_words(events: Iterable[WebhookEvent]) -> str:
     """In one order, as it is stored."""
-    chosen: Sequence[Event] = [event for event in CHOOSABLE if event in frozenset(events)]
+    chosen: Sequence[WebhookEvent] = [event for event in CHOOSABLE if event in frozenset(events)]
     return " ".join(chosen)

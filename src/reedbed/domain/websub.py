@@ -14,12 +14,12 @@ State = Literal["new", "asked", "active", "denied", "failed", "leaving"]
 Mode = Literal["subscribe", "unsubscribe"]
 
 LEASE_WISHED: Millis = 10 * DAY
-SHORTEST_LEASE: Millis = MINUTE
-LONGEST_LEASE: Millis = 30 * DAY
+MIN_LEASE: Millis = MINUTE
+MAX_LEASE: Millis = 30 * DAY
 PATIENCE: Millis = 10 * MINUTE
 """How long a hub may take to verify what it was asked."""
 DENIED_FOR: Millis = 7 * DAY
-MOST_GOODBYES = 3
+MAX_GOODBYES = 3
 
 _FIRST_RETRY: Millis = 5 * MINUTE
 _LAST_RETRY: Millis = DAY
@@ -57,7 +57,7 @@ class HubSubscription:
 
 
 @record
-class HubStanding:
+class HubStatus:
     """How a feed and its hub get along, for people."""
 
     hub_url: str
@@ -101,7 +101,7 @@ def lease_of(seconds: str | None) -> Millis:
     """What the hub grants, within reason; old hubs do not say and keep to what was wished."""
     if seconds is None or not seconds.isascii() or not seconds.isdigit() or len(seconds) > 12:
         return LEASE_WISHED
-    return max(SHORTEST_LEASE, min(int(seconds) * SECOND, LONGEST_LEASE))
+    return max(MIN_LEASE, min(int(seconds) * SECOND, MAX_LEASE))
 
 
 def renew_at(now: Instant, lease: Millis) -> Instant:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 
 BACKLOG = 1_000
 """How many hints a process remembers, to replay them to a stream that comes back."""
@@ -18,7 +18,7 @@ QUEUE = 500
 """How many hints may wait for one slow listener before it is told to read everything again."""
 
 
-Wants = Callable[[Hint], bool]
+Wants = Callable[[ChangeEvent], bool]
 
 
 class Listener:
@@ -26,10 +26,10 @@ class Listener:
 
     def __init__(self, wants: Wants) -> None:
         self._wants = wants
-        self._queue: asyncio.Queue[Hint] = asyncio.Queue(QUEUE)
+        self._queue: asyncio.Queue[ChangeEvent] = asyncio.Queue(QUEUE)
         self.missed = False
 
-    def offer(self, hint: Hint) -> None:
+    def offer(self, hint: ChangeEvent) -> None:
         if not self._wants(hint):
             return
         if self._queue.full():
@@ -37,7 +37,7 @@ class Listener:
             self.missed = True
         self._queue.put_nowait(hint)
 
-    async def next(self, seconds: float) -> Hint | None:
+    async def next(self, seconds: float) -> ChangeEvent | None:
         """The next hint, or None after so many seconds of silence."""
         try:
             async with asyncio.timeout(seconds):
@@ -45,19 +45,19 @@ class Listener:
         except TimeoutError:
             return None
 
-    async def __aiter__(self) -> AsyncIterator[Hint]:
+    async def __aiter__(self) -> AsyncIterator[ChangeEvent]:
         while True:
             yield await self._queue.get()
 
 
-def everything(_hint: Hint) -> bool:
+def everything(_hint: ChangeEvent) -> bool:
     return True
 
 
 class Bus(Protocol):
-    async def publish(self, hint: Hint) -> None: ...
+    async def publish(self, hint: ChangeEvent) -> None: ...
 
-    def deliver(self, hint: Hint) -> None:
+    def deliver(self, hint: ChangeEvent) -> None:
         """Hand a hint to the listeners of this process only."""
         ...
 
@@ -65,7 +65,7 @@ class Bus(Protocol):
         """What it does not want is left out at once, which costs a hundredth of waking it up for it."""
         ...
 
-    def since(self, hint_id: str) -> list[Hint] | None:
+    def since(self, hint_id: str) -> list[ChangeEvent] | None:
         """The hints after this one, or None when it is not remembered (any more)."""
         ...
 
@@ -81,9 +81,9 @@ class LocalHub:
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
-        self._backlog: deque[Hint] = deque([_beginning()], maxlen=BACKLOG)
+        self._backlog: deque[ChangeEvent] = deque([_beginning()], maxlen=BACKLOG)
 
-    def deliver(self, hint: Hint) -> None:
+    def deliver(self, hint: ChangeEvent) -> None:
         self._backlog.append(hint)
         for listener in self._listeners:
             listener.offer(hint)
@@ -97,7 +97,7 @@ class LocalHub:
         finally:
             self._listeners.discard(listener)
 
-    def since(self, hint_id: str) -> list[Hint] | None:
+    def since(self, hint_id: str) -> list[ChangeEvent] | None:
         remembered = list(self._backlog)
         for index, hint in enumerate(remembered):
             if hint.id == hint_id:
@@ -113,21 +113,21 @@ class LocalHub:
         self._backlog.append(_beginning())
         for listener in self._listeners:
             listener.missed = True
-            listener.offer(Hint("resync", id=new_hint_id()))
+            listener.offer(ChangeEvent("resync", id=new_event_id()))
 
 
-def _beginning() -> Hint:
+def _beginning() -> ChangeEvent:
     """Before the first hint there is a place, too, from which a stream may ask what came after."""
-    return Hint("beginning", id=new_hint_id())
+    return ChangeEvent("beginning", id=new_event_id())
 
 
-def new_hint_id() -> str:
+def new_event_id() -> str:
     return f"{time.time_ns() // 1_000_000:x}-{secrets.token_hex(4)}"
 
 
 class MemoryBus(LocalHub):
-    async def publish(self, hint: Hint) -> None:
-        self.deliver(replace(hint, id=new_hint_id()))
+    async def publish(self, hint: ChangeEvent) -> None:
+        self.deliver(replace(hint, id=new_event_id()))
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from reedbed.domain.times import HOUR, SECOND, Millis
 from reedbed.domain.users import Allowance
 
-MOST_BUCKETS = 100_000
+MAX_BUCKETS = 100_000
 
 
 class Limiter(Protocol):
@@ -34,7 +34,7 @@ class MemoryLimiter:
         if tokens < 1:
             self._buckets[key] = (tokens, now)
             return (1 - tokens) / allowance.per_second
-        if len(self._buckets) >= MOST_BUCKETS and key not in self._buckets:
+        if len(self._buckets) >= MAX_BUCKETS and key not in self._buckets:
             self._forget_oldest()
         self._buckets[key] = (tokens - 1, now)
         return 0.0
@@ -46,16 +46,16 @@ class MemoryLimiter:
 
     def _forget_oldest(self) -> None:
         oldest_first = sorted(self._buckets, key=lambda key: self._buckets[key][1])
-        for key in oldest_first[: MOST_BUCKETS // 10]:
+        for key in oldest_first[: MAX_BUCKETS // 10]:
             del self._buckets[key]
 
 
 FORGET_AFTER = 4_096
-LONGEST_WAIT: Millis = HOUR
+MAX_WAIT: Millis = HOUR
 """No queue at a host is longer; a turn beyond is a clock that was set."""
 
 
-class Pacer(Protocol):
+class HostThrottle(Protocol):
     async def reserve(self, host: str, delay: Millis) -> Millis:
         """How long to wait for this caller's turn; the next caller's is `delay` later."""
         ...
@@ -70,7 +70,7 @@ class Pacer(Protocol):
     async def leave(self, host: str, token: str) -> None: ...
 
 
-class MemoryPacer:
+class MemoryHostThrottle:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next: dict[str, Millis] = {}
@@ -78,7 +78,7 @@ class MemoryPacer:
 
     async def reserve(self, host: str, delay: Millis) -> Millis:
         now = int(self._clock() * SECOND)
-        turn = min(max(now, self._next.get(host, 0)), now + LONGEST_WAIT)
+        turn = min(max(now, self._next.get(host, 0)), now + MAX_WAIT)
         self._next[host] = turn + delay
         if len(self._next) > FORGET_AFTER:
             self._next = {name: moment for name, moment in self._next.items() if moment > now}

@@ -15,16 +15,16 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import Millis
 from reedbed.domain.users import Allowance
-from reedbed.events.bus import LocalHub, new_hint_id
-from reedbed.events.limits import LONGEST_WAIT, MemoryLimiter, MemoryPacer
+from reedbed.events.bus import LocalHub, new_event_id
+from reedbed.events.limits import MAX_WAIT, MemoryHostThrottle, MemoryLimiter
 
 REST_SECONDS = 2.0
 
 
-class Reach:
+class RedisAvailability:
     """Shared by everything that asks one Redis: after a loss nobody asks for two seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,12 +47,12 @@ ANSWER_SECONDS = 1.0
 CONNECTIONS = 50
 PING_SECONDS = 1.0
 CANCEL_SECONDS = 0.05
-LONGEST_SILENCE = 3
+MAX_SILENCE = 3
 """Pings without an answer, after which the connection is made anew."""
 
 
 class RedisBus(LocalHub):
-    def __init__(self, client: Any, reach: Reach) -> None:
+    def __init__(self, client: Any, reach: RedisAvailability) -> None:
         super().__init__()
         self._redis = client
         self._reach = reach
@@ -63,8 +63,8 @@ class RedisBus(LocalHub):
         """Returns when hints of others are heard."""
         await self._listening.wait()
 
-    async def publish(self, hint: Hint) -> None:
-        named = replace(hint, id=new_hint_id())
+    async def publish(self, hint: ChangeEvent) -> None:
+        named = replace(hint, id=new_event_id())
         if not await self._told(named):
             self.deliver(named)  # the others read again when Redis is back
 
@@ -74,7 +74,7 @@ class RedisBus(LocalHub):
             self._hearing.cancel()
             await asyncio.wait([self._hearing], timeout=CANCEL_SECONDS)
 
-    async def _told(self, hint: Hint) -> bool:
+    async def _told(self, hint: ChangeEvent) -> bool:
         if self._reach.lost:
             return False
         try:
@@ -100,7 +100,7 @@ class RedisBus(LocalHub):
                 self.miss()  # only now: what passes from here on is heard
             self._listening.set()
             silent = 0
-            while silent < LONGEST_SILENCE:
+            while silent < MAX_SILENCE:
                 message = await channel.get_message(timeout=PING_SECONDS)
                 if message is None:
                     silent += 1
@@ -108,7 +108,7 @@ class RedisBus(LocalHub):
                     continue
                 silent = 0
                 if message["type"] == "message":
-                    self.deliver(Hint(**orjson.loads(message["data"])))
+                    self.deliver(ChangeEvent(**orjson.loads(message["data"])))
         raise TimeoutError("it has fallen silent")
 
 
@@ -131,7 +131,7 @@ async def connect(url: str) -> Any:
     return client
 
 
-def _as_dict(hint: Hint) -> dict[str, Any]:
+def _as_dict(hint: ChangeEvent) -> dict[str, Any]:
     return {
         "topic": hint.topic,
         "user_id": hint.user_id,
@@ -148,7 +148,7 @@ def _without_password(url: str) -> str:
 
 LENT_SHARE = 10
 LENT_SECONDS = 10.0
-MOST_LOANS = 10_000
+MAX_LOANS = 10_000
 
 _TAKE = """
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'then')
@@ -167,7 +167,7 @@ return {tostring(wait), tostring(tokens)}
 
 
 @dataclass(slots=True)
-class _Loan:
+class _Checkout:
     size: int
     until: float
     spent: int = 0
@@ -176,11 +176,11 @@ class _Loan:
 class RedisLimiter:
     """The same buckets in Redis. While Redis is away each process counts for itself."""
 
-    def __init__(self, client: Any, reach: Reach) -> None:
+    def __init__(self, client: Any, reach: RedisAvailability) -> None:
         self._take: Any = client.register_script(_TAKE)
         self._reach = reach
         self._alone = MemoryLimiter()
-        self._loans: dict[str, _Loan] = {}
+        self._loans: dict[str, _Checkout] = {}
 
     async def wait_for(self, key: str, allowance: Allowance) -> float:
         if self._spent_from_loan(key):
@@ -223,10 +223,10 @@ class RedisLimiter:
         if loan is not None:  # lent to one who asked at the same time
             loan.size = min(loan.size, loan.spent + size)
             return
-        if len(self._loans) >= MOST_LOANS:
+        if len(self._loans) >= MAX_LOANS:
             self._loans.clear()
         if size > 0:
-            self._loans[key] = _Loan(size, time.monotonic() + LENT_SECONDS)
+            self._loans[key] = _Checkout(size, time.monotonic() + LENT_SECONDS)
 
 
 # By the clock of Redis: workers on several machines do not agree about the time, and theirs may be set.
@@ -254,15 +254,15 @@ return 1
 """
 
 
-class RedisPacer:
+class RedisHostThrottle:
     """The same turns in Redis. While Redis is away each worker keeps to its own."""
 
-    def __init__(self, client: Any, reach: Reach) -> None:
+    def __init__(self, client: Any, reach: RedisAvailability) -> None:
         self._client = client
         self._reserve: Any = client.register_script(_RESERVE)
         self._enter: Any = client.register_script(_ENTER)
         self._reach = reach
-        self._alone = MemoryPacer()
+        self._alone = MemoryHostThrottle()
 
     async def reserve(self, host: str, delay: Millis) -> Millis:
         if delay <= 0:
@@ -270,7 +270,7 @@ class RedisPacer:
         if self._reach.lost:
             return await self._alone.reserve(host, delay)
         try:
-            return int(await self._reserve(keys=[f"reedbed:host:{host}"], args=[delay, LONGEST_WAIT]))
+            return int(await self._reserve(keys=[f"reedbed:host:{host}"], args=[delay, MAX_WAIT]))
         except (RedisError, OSError) as error:
             self._note_loss(error)
             return await self._alone.reserve(host, delay)

@@ -16,7 +16,7 @@ from starlette.types import Scope as ClientIpScope
 from reedbed.domain.errors import Forbidden, Unauthorized
 from reedbed.domain.sign_in import LASTS
 from reedbed.domain.times import DAY, SECOND
-from reedbed.domain.users import Caller, NewSession, Scope
+from reedbed.domain.users import Caller, NewSession, TokenScope
 from reedbed.services.auth import LOG_IN, identify, why_refused
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import remember_device
@@ -119,7 +119,7 @@ async def check_form_token(request: Request, secret: bytes) -> None:
     await _check_bound(request, secret, cookies)
 
 
-def check_not_foreign(request: Request, runtime: Runtime) -> None:
+def check_same_site(request: Request, runtime: Runtime) -> None:
     """For doors that need no cookie: programs say nothing of an origin, browsers always do."""
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "none")
@@ -240,7 +240,7 @@ def check_reads_passwords(caller: Caller) -> None:
 
 async def require_admin(request: Request) -> Caller:
     caller = await require_caller(request)
-    if not caller.user.operates or Scope.ADMIN not in caller.scopes:
+    if not caller.user.operates or TokenScope.ADMIN not in caller.scopes:
         raise Forbidden("Only an operator of this server may do this.")
     return caller
 
@@ -265,24 +265,24 @@ def refusal(request: Request) -> str:
 
 async def _check_change(request: Request, caller: Caller) -> None:
     if request.method in SAFE_METHODS:
-        if Scope.READ not in caller.scopes:
+        if TokenScope.READ not in caller.scopes:
             raise Forbidden("This token may not read.")
         return
-    if Scope.WRITE not in caller.scopes:
+    if TokenScope.WRITE not in caller.scopes:
         raise Forbidden("This token may only read. Make one with the write scope.")
     if caller.by_cookie:
         await check_own_page(request, get_runtime(request))
 
 
-RuntimeOf = Annotated[Runtime, Depends(_runtime)]
-CallerOf = Annotated[Caller, Depends(require_caller)]
+CurrentRuntime = Annotated[Runtime, Depends(_runtime)]
+CurrentCaller = Annotated[Caller, Depends(require_caller)]
 SessionOf = Annotated[Caller, Depends(require_session)]
 AdminOf = Annotated[Caller, Depends(require_admin)]
 MaybeCaller = Annotated[Caller | None, Depends(maybe_caller)]
 
 
 Network = IPv4Network | IPv6Network
-MOST_HOPS = 50
+MAX_HOPS = 50
 
 
 def client_ip(request: Request) -> str | None:
@@ -306,7 +306,7 @@ class TrustedProxies:
         peer = scope.get("client")
         if peer is None or not _is_trusted(_address(peer[0]), self._trusted):
             return
-        hops = [*_header(scope, b"x-forwarded-for").split(",")[-MOST_HOPS:], peer[0]]
+        hops = [*_header(scope, b"x-forwarded-for").split(",")[-MAX_HOPS:], peer[0]]
         scope["client"] = (rightmost_untrusted(hops, self._trusted), peer[1])
         # A chain of proxies appends: the last word is that of the proxy we know.
         proto = _header(scope, b"x-forwarded-proto").split(",")[-1].strip().lower()

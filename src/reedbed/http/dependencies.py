@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, MaybeCaller, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, MaybeCaller
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 
@@ -28,16 +28,16 @@ async def spend_refresh(runtime: Runtime, caller: Caller) -> None:
     await spend(runtime, f"refresh:{caller.user_id}", runtime.limits.refresh, MANY_REFRESHES)
 
 
-async def _request(runtime: RuntimeOf, caller: MaybeCaller) -> None:
+async def _request(runtime: CurrentRuntime, caller: MaybeCaller) -> None:
     if caller is not None:
         await spend_request(runtime, caller)
 
 
-async def _search(runtime: RuntimeOf, caller: CallerOf) -> None:
+async def _search(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
     await spend_search(runtime, caller)
 
 
-async def _refresh(runtime: RuntimeOf, caller: CallerOf) -> None:
+async def _refresh(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
     await spend_refresh(runtime, caller)
 
 

@@ -17,7 +17,7 @@ from structlog.contextvars import bound_contextvars, get_contextvars
 from reedbed.domain.errors import Invalid, TooLarge
 from reedbed.http.errors import ErrorPage, body_of, is_for_programs
 from reedbed.http.routing import route_of
-from reedbed.services.runtime import Meters, Tracer
+from reedbed.services.runtime import Metrics, Tracer
 from reedbed.store.engine.database import counting
 
 BODY_LIMIT = 1_000_000
@@ -253,7 +253,7 @@ def _marked(send: Send, origin: str) -> Send:
 
 SMALLEST = 1_000
 LEVEL = 3
-MOST_CHANCE = 100
+MAX_CHANCE = 100
 KINDS = (b"text/html", b"application/json")
 LEFT_ALONE = ("/settings", "/api/v1/events")
 # A gzip member with a name, at no time, of no system. The name is the bytes of chance.
@@ -262,7 +262,7 @@ HEAD = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-class Packing:
+class CompressionMiddleware:
     """Only whole answers of a known length are packed; streams and files pass through."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -292,7 +292,7 @@ class Packing:
 
 def pack(body: bytes) -> bytes:
     squeezed = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    chance = b"-" * secrets.randbelow(MOST_CHANCE) + b"\x00"
+    chance = b"-" * secrets.randbelow(MAX_CHANCE) + b"\x00"
     end = struct.pack("<LL", zlib.crc32(body), len(body) & 0xFFFFFFFF)
     return b"".join((HEAD, chance, squeezed.compress(body), squeezed.flush(), end))
 
@@ -336,8 +336,8 @@ def _packed(headers: Headers, length: int) -> Headers:
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class Metering:
-    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+class MetricsMiddleware:
+    def __init__(self, app: ASGIApp, meters: Metrics) -> None:
         self._app = app
         self._meters = meters
 

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from reedbed.domain.errors import Forbidden, Unavailable
-from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import register_error_handlers
 from reedbed.http.responses import json_response
 from reedbed.services.instance import metrics_text
@@ -25,7 +25,7 @@ async def healthz() -> Response:
 
 
 @router.get("/readyz", summary="The process can serve: its database answers")
-async def readyz(runtime: RuntimeOf) -> Response:
+async def readyz(runtime: CurrentRuntime) -> Response:
     async with runtime.db.read() as tx:
         if not await instance.answers_to_ping(tx):
             raise Unavailable("The database does not answer.")
@@ -33,7 +33,7 @@ async def readyz(runtime: RuntimeOf) -> Response:
 
 
 @router.get("/metrics", include_in_schema=False)
-async def metrics(request: Request, runtime: RuntimeOf) -> Response:
+async def metrics(request: Request, runtime: CurrentRuntime) -> Response:
     if not (_has_token(request, runtime.doors.metrics_token) or _is_from_here(request)):
         raise Forbidden("Metrics are for this machine, or for a caller with REEDBED_METRICS_TOKEN.")
     return Response(await metrics_text(runtime), media_type=PROMETHEUS, headers={"Cache-Control": "no-store"})

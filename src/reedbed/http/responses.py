@@ -47,7 +47,7 @@ async def json_list(items: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-Moment = tuple[int, int, int, int, int, int]
+TimeView = tuple[int, int, int, int, int, int]
 
 LEVEL = 4
 
@@ -77,7 +77,7 @@ class _Pipe(RawIOBase):
         return taken
 
 
-async def zipped(files: Iterable[ArchiveFile], moment: Moment) -> AsyncGenerator[bytes]:
+async def zipped(files: Iterable[ArchiveFile], moment: TimeView) -> AsyncGenerator[bytes]:
     """`moment` is what the archive says its files are from."""
     pipe = _Pipe()
     with ZipFile(pipe, "w", ZIP_DEFLATED, compresslevel=LEVEL) as archive:

@@ -15,7 +15,7 @@ UNKNOWN = "unknown"
 Head = tuple[str, ...]
 
 
-class Switchboard:
+class RouteIndex:
     """In front of a router: what can take an address is tried in the router's own order, the rest is not.
     What nobody takes is left to the router, which knows how to say so."""
 
@@ -41,9 +41,9 @@ class Switchboard:
         await self._router.app(scope, receive, send)
 
 
-def put_before(router: APIRouter) -> None:
+def install_route_index(router: APIRouter) -> None:
     """To be called when all doors are in."""
-    router.middleware_stack = Switchboard(router)
+    router.middleware_stack = RouteIndex(router)
 
 
 def _reachable(

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from reedbed.domain.errors import Invalid
 
 CHUNK = 1_000_000
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 def file_body(*raw_types: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ async def _content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
     upload = (await request.form()).get("file")
     if not isinstance(upload, UploadFile):
         raise Invalid("Choose a file.", field="file")
-    return (upload.filename or "")[:LONGEST_NAME], _chunks(upload)
+    return (upload.filename or "")[:MAX_NAME_LENGTH], _chunks(upload)
 
 
 async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:

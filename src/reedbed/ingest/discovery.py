@@ -18,10 +18,10 @@ from reedbed.domain.refresh.outcomes import (
     Outcome,
     Throttled,
 )
-from reedbed.domain.subscriptions import Candidate, Discovery
+from reedbed.domain.subscriptions import Discovery, FeedCandidate
 from reedbed.domain.urls import feed_address
 from reedbed.ingest.http.client import ACCEPT_FEED, Fetcher
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.parse import parse_safely
 
@@ -58,7 +58,7 @@ _SIZE = re.compile(r"(\d{1,4})x\d{1,4}", re.IGNORECASE)
 @record
 class PageLinks:
     title: str = ""
-    feeds: tuple[Candidate, ...] = ()
+    feeds: tuple[FeedCandidate, ...] = ()
     """Named by the page itself, comments last."""
     anchors: tuple[str, ...] = ()
     """Worth a try."""
@@ -79,7 +79,7 @@ def decode_page(body: bytes, content_type: str | None) -> str:
 def read_links(html: str, url: str) -> PageLinks:
     from lxml import etree
 
-    reader = _Reader()
+    reader = _LinkReader()
     # The stubs know no target that leaves callbacks out, though lxml does.
     parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8")
     try:
@@ -91,7 +91,7 @@ def read_links(html: str, url: str) -> PageLinks:
     return reader.result(url)
 
 
-class _Reader:
+class _LinkReader:
     """Takes tags as they come and builds no tree: on trees, pages exist that take hours to read."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _Reader:
 
     def result(self, url: str) -> PageLinks:
         target = parse_target(self._base.strip(), url)
-        base = target.href if isinstance(target, Target) else url
+        base = target.href if isinstance(target, RequestTarget) else url
         links = [link for attributes in self._links if (link := _Link.read(attributes, base)) is not None]
         return PageLinks(_tidy(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links))
 
@@ -144,7 +144,7 @@ class _Link:
     @classmethod
     def read(cls, attributes: Mapping[str, str], base: str) -> "_Link | None":
         target = parse_target(attributes.get("href", "").strip(), base)
-        if not isinstance(target, Target):
+        if not isinstance(target, RequestTarget):
             return None
         return cls(
             href=target.href,
@@ -155,12 +155,12 @@ class _Link:
         )
 
 
-def _feeds(links: list[_Link]) -> tuple[Candidate, ...]:
-    found: dict[str, Candidate] = {}
+def _feeds(links: list[_Link]) -> tuple[FeedCandidate, ...]:
+    found: dict[str, FeedCandidate] = {}
     for link in links:
         if _names_a_feed(link):
             found.setdefault(
-                link.href, Candidate(link.href, link.title, _FEED_TYPES.get(link.type, "json"), "link")
+                link.href, FeedCandidate(link.href, link.title, _FEED_TYPES.get(link.type, "json"), "link")
             )
     ordered = sorted(found.values(), key=lambda feed: "comment" in (feed.url + feed.title).lower())
     return tuple(ordered[:_MAX_FEEDS])
@@ -182,7 +182,7 @@ def _anchors(anchors: list[tuple[str, str]], base: str) -> tuple[str, ...]:
         if not (_FEED_PATH.search(path) or _FEED_WORDS.fullmatch(text)):
             continue
         target = parse_target(href.strip(), base)
-        if isinstance(target, Target) and target.href != base:
+        if isinstance(target, RequestTarget) and target.href != base:
             found[target.href] = None
         if len(found) == _MAX_TRIES:
             break
@@ -289,7 +289,7 @@ async def discover(
         return Discovery(known)
     try:
         async with asyncio.timeout(_TOTAL_SECONDS):
-            return await _Search(fetcher, pause, login).run(addresses)
+            return await _FeedSearch(fetcher, pause, login).run(addresses)
     except TimeoutError:
         return Discovery(reason=_TOO_SLOW, unreachable=True)
 
@@ -304,7 +304,11 @@ def looks_like_feed(body: bytes) -> bool:
 
 def same_origin(one: str, other: str) -> bool:
     first, second = parse_target(one), parse_target(other)
-    return isinstance(first, Target) and isinstance(second, Target) and first.origin == second.origin
+    return (
+        isinstance(first, RequestTarget)
+        and isinstance(second, RequestTarget)
+        and first.origin == second.origin
+    )
 
 
 @record
@@ -319,7 +323,7 @@ def _login(
 ) -> tuple[_Login | None, tuple[str, ...]]:
     """What to send to the origin of the address, and the addresses without it."""
     target = parse_target(typed[0])
-    if not isinstance(target, Target):
+    if not isinstance(target, RequestTarget):
         return None, typed
     has_login = bool(target.username or target.password)
     address = target.href if has_login else typed[0]
@@ -330,7 +334,7 @@ def _login(
     return login, (address,)
 
 
-class _Search:
+class _FeedSearch:
     def __init__(self, fetcher: Fetcher, pause: float, login: _Login | None = None) -> None:
         self._fetcher = fetcher
         self._pause = pause
@@ -378,12 +382,12 @@ class _Search:
             return Discovery(_titled(links.feeds, links.title))
         guesses = (
             *likely_feeds(page.url),
-            *(Candidate(anchor, source="anchor") for anchor in links.anchors),
-            *(Candidate(address, source="guess") for address in _usual_addresses(page.url)),
+            *(FeedCandidate(anchor, source="anchor") for anchor in links.anchors),
+            *(FeedCandidate(address, source="guess") for address in _usual_addresses(page.url)),
         )
         return await self._try(guesses) or Discovery(reason=_NOTHING)
 
-    async def _try(self, guesses: Iterable[Candidate]) -> Discovery | None:
+    async def _try(self, guesses: Iterable[FeedCandidate]) -> Discovery | None:
         """The first that is a feed, asked one after the other; a host that wants peace gets it."""
         for guess in guesses:
             if guess.url in self._tried or len(self._tried) >= _MAX_CANDIDATES:
@@ -394,7 +398,7 @@ class _Search:
             if isinstance(outcome, Throttled) or (isinstance(outcome, Failed) and outcome.status is None):
                 return None
             if isinstance(outcome, Fetched) and (feed := await _as_feed(outcome, guess.url)) is not None:
-                named = Candidate(feed.url, feed.title or guess.title, feed.type, guess.source)
+                named = FeedCandidate(feed.url, feed.title or guess.title, feed.type, guess.source)
                 return Discovery((named,), document=outcome)
         return None
 
@@ -422,13 +426,13 @@ def _may_heal(outcome: Outcome) -> bool:
             return False
 
 
-async def _as_feed(outcome: Fetched, address: str) -> Candidate | None:
+async def _as_feed(outcome: Fetched, address: str) -> FeedCandidate | None:
     if not looks_like_feed(outcome.body):
         return None
     parsed = await parse_safely(outcome.body, content_type=outcome.content_type, url=outcome.url)
     if not isinstance(parsed, ParsedFeed):
         return None
-    return Candidate(address, parsed.title, parsed.format, "direct")
+    return FeedCandidate(address, parsed.title, parsed.format, "direct")
 
 
 def _lasting_address(outcome: Fetched, addresses: tuple[str, ...]) -> str:
@@ -447,5 +451,5 @@ def _usual_addresses(page_url: str) -> list[str]:
     return below + [f"{origin}/{path}" for path in _USUAL_PATHS]
 
 
-def _titled(feeds: tuple[Candidate, ...], page_title: str) -> tuple[Candidate, ...]:
-    return tuple(Candidate(feed.url, feed.title or page_title, feed.type, feed.source) for feed in feeds)
+def _titled(feeds: tuple[FeedCandidate, ...], page_title: str) -> tuple[FeedCandidate, ...]:
+    return tuple(FeedCandidate(feed.url, feed.title or page_title, feed.type, feed.source) for feed in feeds)

@@ -15,7 +15,7 @@ from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched
 from reedbed.ingest.discovery import decode_page, read_links
 from reedbed.ingest.http.client import Fetcher
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -83,7 +83,7 @@ async def _site_icons(fetcher: Fetcher, site_url: str) -> list[str]:
         links = await asyncio.to_thread(read_links, html, page.url)
         address, named = page.url, links.icons
     usual = parse_target("/favicon.ico", address)
-    return [*named, *([usual.href] if isinstance(usual, Target) else [])]
+    return [*named, *([usual.href] if isinstance(usual, RequestTarget) else [])]
 
 
 async def _fetch_icon(fetcher: Fetcher, url: str) -> Icon | None:

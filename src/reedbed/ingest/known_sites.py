@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, urlsplit
 
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import Candidate
+from reedbed.domain.subscriptions import FeedCandidate
 
 _NAME = re.compile(r"[\w.~@-]{1,160}")
 _CHANNEL = re.compile(r"UC[\w-]{22}")
@@ -72,7 +72,7 @@ class _Page:
         return value if _NAME.fullmatch(value) else ""
 
 
-def known_feeds(url: str) -> tuple[Candidate, ...]:
+def known_feeds(url: str) -> tuple[FeedCandidate, ...]:
     page = _page(url)
     if page is None:
         return ()
@@ -80,7 +80,7 @@ def known_feeds(url: str) -> tuple[Candidate, ...]:
     return tuple(site(page)) if site else ()
 
 
-def likely_feeds(url: str) -> tuple[Candidate, ...]:
+def likely_feeds(url: str) -> tuple[FeedCandidate, ...]:
     """Mastodon and its kin, Lemmy, PeerTube-like paths: the same words on any host."""
     page = _page(url)
     if page is None or page.host in _SITES:
@@ -88,7 +88,7 @@ def likely_feeds(url: str) -> tuple[Candidate, ...]:
     return tuple(_federated(page))
 
 
-def feeds_in_page(url: str, html: str) -> tuple[Candidate, ...]:
+def feeds_in_page(url: str, html: str) -> tuple[FeedCandidate, ...]:
     page = _page(url)
     match page.host if page else "":
         case "youtube.com" | "youtu.be":
@@ -119,11 +119,11 @@ def _page(url: str) -> _Page | None:
     return _Page(origin, _SAME_HOSTS.get(host, host), parts, parse_qs(split.query[:1000], max_num_fields=20))
 
 
-def _known(url: str, title: str, kind: str = "atom") -> Candidate:
-    return Candidate(url, title, kind, "known")
+def _known(url: str, title: str, kind: str = "atom") -> FeedCandidate:
+    return FeedCandidate(url, title, kind, "known")
 
 
-def _youtube(page: _Page) -> Iterator[Candidate]:
+def _youtube(page: _Page) -> Iterator[FeedCandidate]:
     if playlist := page.asked("list"):
         yield _known(f"{_YOUTUBE_FEED}?playlist_id={playlist}", "Playlist")
     elif page.part(0) == "channel" and _CHANNEL.fullmatch(page.part(1)):
@@ -132,13 +132,13 @@ def _youtube(page: _Page) -> Iterator[Candidate]:
         yield _known(f"{_YOUTUBE_FEED}?user={page.part(1)}", "Videos")
 
 
-def _bluesky(page: _Page) -> Iterator[Candidate]:
+def _bluesky(page: _Page) -> Iterator[FeedCandidate]:
     handle = page.parts[1] if len(page.parts) > 1 else ""
     if page.part(0) == "profile" and len(page.parts) < 3 and re.fullmatch(r"[\w.:-]{3,253}", handle):
         yield _known(f"https://bsky.app/profile/{handle}/rss", handle, "rss")
 
 
-def _reddit(page: _Page) -> Iterator[Candidate]:
+def _reddit(page: _Page) -> Iterator[FeedCandidate]:
     if any(part.endswith(".rss") for part in page.parts) or page.part(0) in ("api", "login", "settings"):
         return
     path = "/".join(("user", *page.parts[1:]) if page.part(0) == "u" else page.parts)
@@ -147,7 +147,7 @@ def _reddit(page: _Page) -> Iterator[Candidate]:
     yield _known(address, "/".join(page.parts[:2]) or "Reddit")
 
 
-def _github(page: _Page) -> Iterator[Candidate]:
+def _github(page: _Page) -> Iterator[FeedCandidate]:
     owner, repository = page.part(0), page.part(1).removesuffix(".git")
     if not re.fullmatch(r"[\w-]+", owner) or owner.lower() in _GITHUB_PAGES:
         return
@@ -170,7 +170,7 @@ def _github(page: _Page) -> Iterator[Candidate]:
         yield from (feeds["releases"], feeds["commits"], feeds["tags"])
 
 
-def _gitlab(page: _Page) -> Iterator[Candidate]:
+def _gitlab(page: _Page) -> Iterator[FeedCandidate]:
     path = page.parts[: page.parts.index("-")] if "-" in page.parts else page.parts
     if (
         not path
@@ -184,14 +184,14 @@ def _gitlab(page: _Page) -> Iterator[Candidate]:
         yield _known(f"{base}/-/tags?format=atom", f"{name}: tags")
 
 
-def _medium(page: _Page) -> Iterator[Candidate]:
+def _medium(page: _Page) -> Iterator[FeedCandidate]:
     if page.part(0) and page.part(0) not in _MEDIUM_PAGES:
         yield _known(f"https://medium.com/feed/{page.part(0)}", page.part(0), "rss")
     elif page.part(0) == "tag" and page.part(1):
         yield _known(f"https://medium.com/feed/tag/{page.part(1)}", page.part(1), "rss")
 
 
-def _tumblr(page: _Page) -> Iterator[Candidate]:
+def _tumblr(page: _Page) -> Iterator[FeedCandidate]:
     if re.fullmatch(r"[\w-]+", page.part(0)) and page.part(0) not in (
         "dashboard",
         "explore",
@@ -201,14 +201,14 @@ def _tumblr(page: _Page) -> Iterator[Candidate]:
         yield _known(f"https://{page.part(0)}.tumblr.com/rss", page.part(0), "rss")
 
 
-def _vimeo(page: _Page) -> Iterator[Candidate]:
+def _vimeo(page: _Page) -> Iterator[FeedCandidate]:
     if page.part(0) in ("channels", "groups") and page.part(1):
         yield _known(f"https://vimeo.com/{page.part(0)}/{page.part(1)}/videos/rss", page.part(1), "rss")
     elif page.part(0) and not page.part(0).isdigit() and page.part(0) not in _VIMEO_PAGES:
         yield _known(f"https://vimeo.com/{page.part(0)}/videos/rss", page.part(0), "rss")
 
 
-def _stack_exchange(page: _Page) -> Iterator[Candidate]:
+def _stack_exchange(page: _Page) -> Iterator[FeedCandidate]:
     tags = "".join(page.parts[2:3])
     if page.part(0) == "questions" and page.part(1) == "tagged" and tags:
         address = f"https://{page.host}/feeds/tag?tagnames={quote(tags, safe='+%')}&sort=newest"
@@ -221,36 +221,36 @@ def _stack_exchange(page: _Page) -> Iterator[Candidate]:
         yield _known(f"https://{page.host}/feeds", page.host)
 
 
-def _hacker_news(page: _Page) -> Iterator[Candidate]:
+def _hacker_news(page: _Page) -> Iterator[FeedCandidate]:
     if page.part(0) in ("", "news", "newest"):
         yield _known("https://news.ycombinator.com/rss", "Hacker News", "rss")
 
 
-def _lobsters(page: _Page) -> Iterator[Candidate]:
+def _lobsters(page: _Page) -> Iterator[FeedCandidate]:
     if page.part(0) == "t" and page.part(1) and not page.part(1).endswith(".rss"):
         yield _known(f"https://lobste.rs/t/{page.part(1)}.rss", f"Lobsters: {page.part(1)}", "rss")
     elif not page.parts:
         yield _known("https://lobste.rs/rss", "Lobsters", "rss")
 
 
-def _dev_to(page: _Page) -> Iterator[Candidate]:
+def _dev_to(page: _Page) -> Iterator[FeedCandidate]:
     if page.part(0) == "t" and page.part(1):
         yield _known(f"https://dev.to/feed/tag/{page.part(1)}", page.part(1), "rss")
     elif page.part(0) and page.part(0) not in ("feed", "search", "about", "t"):
         yield _known(f"https://dev.to/feed/{page.part(0)}", page.part(0), "rss")
 
 
-def _at(path: str, kind: str) -> "Callable[[_Page], Iterator[Candidate]]":
+def _at(path: str, kind: str) -> "Callable[[_Page], Iterator[FeedCandidate]]":
     """A feed of the whole host, wherever on it the page is; not for pages that are that feed."""
 
-    def site(page: _Page) -> Iterator[Candidate]:
+    def site(page: _Page) -> Iterator[FeedCandidate]:
         if page.part(0) not in ("feed", "feeds", "rss", "comments"):
             yield _known(f"https://{page.host}{path}", page.host.split(".")[0], kind)
 
     return site
 
 
-def _federated(page: _Page) -> Iterator[Candidate]:
+def _federated(page: _Page) -> Iterator[FeedCandidate]:
     first, second = page.part(0), page.part(1)
     if first.startswith("@") and len(first) > 1:
         name, _, home = first[1:].partition("@")
@@ -271,7 +271,7 @@ _SAME_HOSTS = {
     "np.reddit.com": "reddit.com",
     "m.soundcloud.com": "soundcloud.com",
 }
-_SITES: dict[str, Callable[[_Page], Iterator[Candidate]]] = {
+_SITES: dict[str, Callable[[_Page], Iterator[FeedCandidate]]] = {
     "youtube.com": _youtube,
     "youtu.be": _youtube,
     "bsky.app": _bluesky,
@@ -286,7 +286,7 @@ _SITES: dict[str, Callable[[_Page], Iterator[Candidate]]] = {
     "dev.to": _dev_to,
     **dict.fromkeys(_STACK_HOSTS, _stack_exchange),
 }
-_SITE_FAMILIES: tuple[tuple[str, Callable[[_Page], Iterator[Candidate]]], ...] = (
+_SITE_FAMILIES: tuple[tuple[str, Callable[[_Page], Iterator[FeedCandidate]]], ...] = (
     (".stackexchange.com", _stack_exchange),
     (".substack.com", _at("/feed", "rss")),
     (".medium.com", _at("/feed", "rss")),

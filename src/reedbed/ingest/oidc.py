@@ -18,7 +18,7 @@ from reedbed.domain.refresh.outcomes import Failed
 from reedbed.domain.sign_in import Identity, Provider, challenge_of, identity_of, is_current
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant
 from reedbed.ingest.http.headers import basic_auth
-from reedbed.ingest.http.requests import Exchanger
+from reedbed.ingest.http.requests import HttpCaller
 
 
 class SignInRefused(Exception):
@@ -26,7 +26,7 @@ class SignInRefused(Exception):
 
 
 @record
-class Metadata:
+class ProviderMetadata:
     """What a provider offers."""
 
     issuer: str
@@ -41,12 +41,12 @@ class Metadata:
     at: Instant = 0
 
 
-def read_offer(provider: Provider, said: Mapping[str, Any], now: Instant) -> Metadata:
+def read_offer(provider: Provider, said: Mapping[str, Any], now: Instant) -> ProviderMetadata:
     issuer = said.get("issuer")
     if not isinstance(issuer, str) or issuer.rstrip("/") != provider.issuer.rstrip("/"):
         raise SignInRefused(f"{provider.issuer} says that it is {issuer!r}.")
     methods = str(said.get("token_endpoint_auth_methods_supported") or "client_secret_basic")
-    return Metadata(
+    return ProviderMetadata(
         issuer=issuer,
         authorization_endpoint=_endpoint(provider, said, "authorization_endpoint", needed=True),
         token_endpoint=_endpoint(provider, said, "token_endpoint", needed=True),
@@ -70,9 +70,9 @@ def _endpoint(provider: Provider, said: Mapping[str, Any], name: str, *, needed:
     return ""
 
 
-def facebook_offer(provider: Provider) -> Metadata:
+def facebook_offer(provider: Provider) -> ProviderMetadata:
     graph = provider.graph.rpartition("/")[0]
-    return Metadata(
+    return ProviderMetadata(
         issuer=provider.issuer,
         authorization_endpoint=f"{provider.issuer}/{urlsplit(graph).path.strip('/')}/dialog/oauth",
         token_endpoint=f"{graph}/oauth/access_token",
@@ -112,10 +112,10 @@ class _Keys:
 
 
 class OidcClient:
-    def __init__(self, exchanger: Exchanger, clock: Callable[[], Instant]) -> None:
+    def __init__(self, exchanger: HttpCaller, clock: Callable[[], Instant]) -> None:
         self._exchanger = exchanger
         self._clock = clock
-        self._offers: dict[str, Metadata] = {}
+        self._offers: dict[str, ProviderMetadata] = {}
         self._keys: dict[str, _Keys] = {}
         self._asking = asyncio.Lock()
 
@@ -166,7 +166,7 @@ class OidcClient:
         asked = {"client_id": provider.client_id, "post_logout_redirect_uri": back_to}
         return _with_query(offer.end_session_endpoint, asked)
 
-    async def offer(self, provider: Provider) -> Metadata:
+    async def offer(self, provider: Provider) -> ProviderMetadata:
         if provider.graph:
             return facebook_offer(provider)
         known = self._offers.get(provider.key)
@@ -177,7 +177,7 @@ class OidcClient:
         self._offers[provider.key] = offer
         return offer
 
-    async def _redeem(self, provider: Provider, offer: Metadata, back: Return) -> Mapping[str, Any]:
+    async def _redeem(self, provider: Provider, offer: ProviderMetadata, back: Return) -> Mapping[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": back.code,
@@ -210,7 +210,7 @@ class OidcClient:
         return jwt.encode(note, key.private_key, algorithm="ES256", headers={"kid": key.key_id})
 
     async def _claims(
-        self, provider: Provider, offer: Metadata, tokens: Mapping[str, Any], nonce: str
+        self, provider: Provider, offer: ProviderMetadata, tokens: Mapping[str, Any], nonce: str
     ) -> Mapping[str, Any]:
         token = tokens.get("id_token")
         if not isinstance(token, str):
@@ -230,7 +230,9 @@ class OidcClient:
             raise SignInRefused("The token answers another question (nonce).")
         return claims
 
-    async def _signed_claims(self, provider: Provider, offer: Metadata, token: str) -> Mapping[str, Any]:
+    async def _signed_claims(
+        self, provider: Provider, offer: ProviderMetadata, token: str
+    ) -> Mapping[str, Any]:
         import jwt
 
         try:
@@ -250,7 +252,7 @@ class OidcClient:
         except jwt.PyJWTError as error:
             raise SignInRefused(f"The token is not good: {error}") from error
 
-    async def _key(self, provider: Provider, offer: Metadata, key_id: object) -> "PyJWK":
+    async def _key(self, provider: Provider, offer: ProviderMetadata, key_id: object) -> "PyJWK":
         async with self._asking:
             known = self._keys.get(provider.key)
             age = None if known is None else self._clock() - known.at
@@ -267,7 +269,7 @@ class OidcClient:
             raise SignInRefused("The token is signed with a key the provider does not show.")
         return known.by_id[str(key_id)]
 
-    async def _fetch_keys(self, offer: Metadata) -> _Keys:
+    async def _fetch_keys(self, offer: ProviderMetadata) -> _Keys:
         import jwt
 
         try:
@@ -278,7 +280,7 @@ class OidcClient:
         return _Keys({key.key_id or "": key for key in usable}, self._clock())
 
     async def _userinfo(
-        self, offer: Metadata, tokens: Mapping[str, Any], subject: object
+        self, offer: ProviderMetadata, tokens: Mapping[str, Any], subject: object
     ) -> Mapping[str, Any]:
         token = tokens.get("access_token")
         if not isinstance(token, str):
@@ -288,7 +290,9 @@ class OidcClient:
             raise SignInRefused("The provider speaks of somebody else than its token does.")
         return said
 
-    async def _ask_graph(self, provider: Provider, offer: Metadata, tokens: Mapping[str, Any]) -> Identity:
+    async def _ask_graph(
+        self, provider: Provider, offer: ProviderMetadata, tokens: Mapping[str, Any]
+    ) -> Identity:
         """Facebook tells an address, though not whether it was confirmed: it is shown and proves nothing."""
         token = tokens.get("access_token")
         if not isinstance(token, str):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import quote as percent_encode
 from urllib.parse import urlsplit
 
-from reedbed.domain.email import Letter, NotSent, Posted, Sent
+from reedbed.domain.email import Email, NotSent, Posted, Sent
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, to_datetime
 
@@ -61,7 +61,7 @@ class Mailer:
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
-    async def send(self, letter: Letter, now: Instant) -> Posted:
+    async def send(self, letter: Email, now: Instant) -> Posted:
         import aiosmtplib
 
         server = self._server
@@ -91,7 +91,7 @@ class Mailer:
             return NotSent(_shortened(error), try_again=not isinstance(error, ValueError))
         return Sent()
 
-    def _message(self, letter: Letter, now: Instant) -> EmailMessage:
+    def _message(self, letter: Email, now: Instant) -> EmailMessage:
         name, sender = parseaddr(self._server.sender)
         local, _, domain = sender.rpartition("@")
         domain = _ascii_host(domain)

@@ -23,21 +23,21 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
 from reedbed.domain.text import shown_line, writable
 from reedbed.domain.times import LATEST, SECOND, Instant, from_datetime
 from reedbed.domain.transfer import (
-    LONGEST_TEXT,
-    MOST_FEEDS,
-    MOST_KEPT,
-    MOST_READS,
-    MOST_TEXT,
+    MAX_CONTENT_LENGTH,
+    MAX_FEEDS,
+    MAX_KEPT,
+    MAX_READS,
+    MAX_TEXT_LENGTH,
     STARRED_JSON,
-    ForeignEntry,
-    ForeignFeed,
+    ImportedEntry,
+    ImportedFeed,
     Library,
     OpmlDocument,
     OpmlOutline,
     ReadMark,
 )
 from reedbed.ingest.http.client import Fetcher
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 from reedbed.ingest.parse.prolog import without_doctype
 from reedbed.ingest.parse.xml import MAX_ATTRIBUTES
 
@@ -66,7 +66,7 @@ def read_opml(body: bytes) -> OpmlDocument:
         raise Invalid(_NOT_OPML, field="file")
     head = next((child for child in root if _name(child) == "head"), None)
     bodies = [child for child in root if _name(child) == "body"]
-    reader = _Reader()
+    reader = _OpmlReader()
     outlines = tuple(outline for part in bodies for outline in reader.outlines(part, 1))
     return OpmlDocument(_head_title(head), outlines, _head_pairs(head), cut_off=_is_cut_off(body))
 
@@ -82,7 +82,7 @@ def write_opml(document: OpmlDocument) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
-class _Reader:
+class _OpmlReader:
     def __init__(self) -> None:
         self._count = 0
 
@@ -172,7 +172,7 @@ def _is_attribute_name(name: str) -> bool:
 
 
 def text(value: Any) -> str:
-    return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+    return value[:MAX_TEXT_LENGTH] if isinstance(value, str) else ""
 
 
 def listed(value: Any) -> list[Any]:
@@ -184,19 +184,19 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 
 AT_ONCE = 200
-MOST_STARRED = 10_000
-MOST_READ = 5_000
-_LARGEST_ANSWER = 20_000_000
+MAX_STARRED = 10_000
+MAX_READ = 5_000
+_MAX_ANSWER = 20_000_000
 _NOT_THERE = "There is no Miniflux at this address."
 
 
 async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
     """Raises `Invalid` with the reason when it cannot be had."""
     asking = _asking(fetcher, address, token)
-    feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MOST_FEEDS])
+    feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MAX_FEEDS])
     titles = {feed.key: feed.title for feed in feeds}
-    starred = await asking.entries({"starred": "true"}, MOST_STARRED)
-    read = await asking.entries({"status": "read"}, MOST_READ)
+    starred = await asking.entries({"starred": "true"}, MAX_STARRED)
+    read = await asking.entries({"status": "read"}, MAX_READ)
     return Library(
         "Miniflux",
         feeds,
@@ -237,7 +237,7 @@ class _Asking:
             some = [mapping(one) for one in listed(mapping(answer).get("entries"))]
             found += some
             size += sum(len(text(one.get("content"))) for one in some)
-            if len(some) < AT_ONCE or size > MOST_TEXT:
+            if len(some) < AT_ONCE or size > MAX_CONTENT_LENGTH:
                 break
         return found[:most]
 
@@ -245,7 +245,7 @@ class _Asking:
         request = FetchRequest(
             self._base + path,
             accept="application/json",
-            max_bytes=_LARGEST_ANSWER,
+            max_bytes=_MAX_ANSWER,
             token=("X-Auth-Token", self._token),
         )
         outcome = await self._fetcher.fetch(request)
@@ -261,20 +261,20 @@ class _Asking:
 
 
 def _base(address: str) -> str:
-    if not isinstance(parse_target(address.strip()), Target):
+    if not isinstance(parse_target(address.strip()), RequestTarget):
         raise Invalid("The address must start with http:// or https://", field="url")
     return address.strip().rstrip("/").removesuffix("/v1")
 
 
-def _feed(one: Mapping[str, Any]) -> ForeignFeed:
+def _feed(one: Mapping[str, Any]) -> ImportedFeed:
     folder = text(mapping(one.get("category")).get("title"))
     path = (folder,) if folder and folder != "All" else ()
-    return ForeignFeed(str(one.get("id")), text(one.get("feed_url")), text(one.get("title")), path)
+    return ImportedFeed(str(one.get("id")), text(one.get("feed_url")), text(one.get("title")), path)
 
 
-def _kept(entries: list[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[ForeignEntry]:
+def _kept(entries: list[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[ImportedEntry]:
     for one in entries:
-        yield ForeignEntry(
+        yield ImportedEntry(
             feed_key=_key(one),
             feed_title=titles.get(_key(one), ""),
             guid=None,
@@ -301,7 +301,7 @@ _NOT_STARRED = "This JSON file holds no list of starred entries."
 _IN_SECONDS = 100_000_000_000
 """A larger number counts milliseconds: this many seconds is the year 5138."""
 _LABEL = "/label/"
-_MOST_LABELS = 20
+_MAX_LABELS = 20
 _STATE = "/state/com.google/"
 _STARRED = "starred"
 _OTHER_LISTS = ("like", "broadcast", "created", "unread")
@@ -343,7 +343,7 @@ def _streams(item: Mapping[str, Any]) -> list[str]:
 
 def _entries(
     items: Iterable[Mapping[str, Any]], *, only_marked: bool, some_marked: bool
-) -> Iterator[ForeignEntry]:
+) -> Iterator[ImportedEntry]:
     count, size = 0, 0
     for item in items:
         states = set(_states(item))
@@ -352,17 +352,17 @@ def _entries(
         if entry is None or not (entry.starred or entry.tags):
             continue
         count, size = count + 1, size + len(entry.content)
-        if count > MOST_KEPT or size > MOST_TEXT:
-            raise Invalid(f"This file holds too much: at most {MOST_KEPT} entries are taken.", field="file")
+        if count > MAX_KEPT or size > MAX_CONTENT_LENGTH:
+            raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
         yield entry
 
 
-def _entry(item: Mapping[str, Any], *, starred: bool) -> ForeignEntry | None:
+def _entry(item: Mapping[str, Any], *, starred: bool) -> ImportedEntry | None:
     url = _address(item)
     title = text(item.get("title"))
     if url is None and not title:
         return None
-    return ForeignEntry(
+    return ImportedEntry(
         feed_key=_feed_key(item),
         feed_title=text(mapping(item.get("origin")).get("title")),
         guid=_guid(item),
@@ -390,7 +390,7 @@ def _reads(items: Iterable[Mapping[str, Any]]) -> Iterator[ReadMark]:
     count = 0
     for item in items:
         mark = ReadMark(_feed_key(item), _guid(item), _address(item))
-        if "read" in _states(item) and mark.feed_key and (mark.guid or mark.url) and count < MOST_READS:
+        if "read" in _states(item) and mark.feed_key and (mark.guid or mark.url) and count < MAX_READS:
             count += 1
             yield mark
 
@@ -418,7 +418,7 @@ def _labels(item: Mapping[str, Any]) -> tuple[str, ...]:
     folder = _folder(item)
     labels = [one.partition(_LABEL)[2] for one in _streams(item) if _LABEL in one and one != folder]
     return tuple(dict.fromkeys(label for label in (*labels, *said) if label and "/" not in label))[
-        :_MOST_LABELS
+        :_MAX_LABELS
     ]
 
 
@@ -430,15 +430,15 @@ def _folder(item: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _feeds(items: Iterable[Mapping[str, Any]], kept: Iterable[ForeignEntry]) -> tuple[ForeignFeed, ...]:
+def _feeds(items: Iterable[Mapping[str, Any]], kept: Iterable[ImportedEntry]) -> tuple[ImportedFeed, ...]:
     """The feeds they come from. They are not followed for it: to star is not to follow."""
     folders = {_feed_key(item): _folder(item) for item in items}
     titles = dict.fromkeys(key for key in folders if key) | {
         entry.feed_key: entry.feed_title for entry in kept if entry.feed_key
     }
     return tuple(
-        ForeignFeed(key, key, title or "", _path(folders.get(key)), follow=False)
-        for key, title in list(titles.items())[:MOST_FEEDS]
+        ImportedFeed(key, key, title or "", _path(folders.get(key)), follow=False)
+        for key, title in list(titles.items())[:MAX_FEEDS]
     )
 
 
@@ -453,15 +453,15 @@ def _starred_time(value: Any) -> Instant | None:
 
 
 LARGEST = 200_000_000
-MOST_UNPACKED = 200_000_000
-MOST_MEMBERS = 10_000
-_LARGEST_DIRECTORY = 3_000_000
+MAX_UNPACKED = 200_000_000
+MAX_MEMBERS = 10_000
+_MAX_DIRECTORY = 3_000_000
 _CHUNK = 1_000_000
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 _ZIP_END = struct.Struct("<4s4H2LH")
 """The record that ends an archive: among others its number of files and the size of its directory."""
-_LONGEST_COMMENT = 65_535
+_MAX_COMMENT_LENGTH = 65_535
 _ZIP64_LOCATOR = 20
 _ENCRYPTED = 0x1
 _KNOWN_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
@@ -493,7 +493,7 @@ def _check_directory(path: Path) -> None:
     if size > LARGEST:
         raise Invalid(_TOO_LARGE, field="file")
     with path.open("rb") as file:
-        file.seek(max(0, size - _ZIP_END.size - _LONGEST_COMMENT - _ZIP64_LOCATOR))
+        file.seek(max(0, size - _ZIP_END.size - _MAX_COMMENT_LENGTH - _ZIP64_LOCATOR))
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _ZIP_END.size:
@@ -501,17 +501,17 @@ def _check_directory(path: Path) -> None:
     _, _, _, _, count, directory, _, _ = _ZIP_END.unpack_from(tail, at)
     # What needs the 64-bit form is larger than anything that is accepted.
     is_64_bit = tail[max(0, at - _ZIP64_LOCATOR) : at].startswith(b"PK\x06\x07")
-    if is_64_bit or count > MOST_MEMBERS or directory > _LARGEST_DIRECTORY:
+    if is_64_bit or count > MAX_MEMBERS or directory > _MAX_DIRECTORY:
         raise Invalid(_TOO_LARGE, field="file")
 
 
 def _unpacked(archive: ZipFile) -> Iterator[tuple[str, Path]]:
     members = archive.infolist()
-    if len(members) > MOST_MEMBERS:
+    if len(members) > MAX_MEMBERS:
         raise Invalid(_TOO_LARGE, field="file")
     if any(member.flag_bits & _ENCRYPTED for member in members):
         raise Invalid(_LOCKED, field="file")
-    room = MOST_UNPACKED
+    room = MAX_UNPACKED
     for member in members:
         if not _may_be_export(archive, member):
             continue
@@ -542,4 +542,4 @@ def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], room: int) -> int:
 
 
 def _shown_name(member: ZipInfo) -> str:
-    return shown_line(member.filename.rpartition("/")[2])[:_LONGEST_NAME]
+    return shown_line(member.filename.rpartition("/")[2])[:_MAX_NAME_LENGTH]

@@ -20,7 +20,7 @@ RECORD_BYTES = 4096
 _TAG_BYTES = 16
 _SIGNED_FOR = 12 * HOUR
 _KEPT_SECONDS = 24 * 3600
-_LONGEST_TOPIC = 32
+_MAX_TOPIC_LENGTH = 32
 
 
 def new_key() -> str:
@@ -49,7 +49,7 @@ def headers_for(note: PushNote, address: PushAddress, key: str, contact: str, no
         "Content-Encoding": "aes128gcm",
         "Content-Type": "application/octet-stream",
         "TTL": str(_KEPT_SECONDS),
-        "Topic": note.tag[:_LONGEST_TOPIC],
+        "Topic": note.tag[:_MAX_TOPIC_LENGTH],
     }
 
 

@@ -22,11 +22,11 @@ from reedbed.http.auth import TrustedProxies
 from reedbed.http.errors import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.middleware import (
     BodyLimit,
+    CompressionMiddleware,
     Cors,
     HeadAsGet,
-    Metering,
+    MetricsMiddleware,
     OneHost,
-    Packing,
     SecurityHeaders,
     Tracing,
 )
@@ -143,7 +143,7 @@ def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """From the innermost to the outermost."""
     if runtime.tracer is not NO_TRACER:
         app = Tracing(app, runtime.tracer)
-    app = HeadAsGet(Packing(Metering(app, runtime.meters)))
+    app = HeadAsGet(CompressionMiddleware(MetricsMiddleware(app, runtime.meters)))
     app = Cors(app, origins=runtime.doors.cors_origins)
     app = SecurityHeaders(OneHost(app), https=runtime.accounts.base_url.startswith("https://"))
     return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)

@@ -24,17 +24,17 @@ from reedbed.domain import retention
 from reedbed.domain.ai import MILLIONTHS, BreakerPolicy, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.instance import BackupPolicy
-from reedbed.domain.newsletters import MailDoor, MailPolicy
-from reedbed.domain.retention import Keeping
+from reedbed.domain.newsletters import MailIntake, MailPolicy
+from reedbed.domain.retention import RetentionPolicy
 from reedbed.domain.sign_in import Provider, SigningKey
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
-from reedbed.domain.users import Allowance, Limits, per_minute
+from reedbed.domain.users import Allowance, RateLimits, per_minute
 from reedbed.domain.websub import why_unreachable
 from reedbed.events.bus import Bus, MemoryBus
-from reedbed.events.limits import Limiter, MemoryLimiter, MemoryPacer, Pacer
+from reedbed.events.limits import HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
-from reedbed.ingest.http.requests import Exchanger
+from reedbed.ingest.http.requests import HttpCaller
 from reedbed.ingest.images import ImageCache
 from reedbed.ingest.oidc import OidcClient
 from reedbed.ingest.smtp import Mailer, MailServer
@@ -44,9 +44,9 @@ from reedbed.services.auth import watch_revocations
 from reedbed.services.runtime import (
     AccountPolicy,
     AiPolicy,
-    DoorPolicy,
     FetchPolicy,
     FramingPolicy,
+    HttpPolicy,
     HubPolicy,
     ImagePolicy,
     Runtime,
@@ -74,7 +74,7 @@ def sign_in_policy(settings: Settings, clock: Callable[[], Instant]) -> SignInPo
         return SignInPolicy()
     # What the operator names is trusted wherever it stands; the others are on the internet.
     named = [settings.oidc_issuer] if settings.oidc_issuer else []
-    exchanger = Exchanger(
+    exchanger = HttpCaller(
         named, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE
     )
     return SignInPolicy(providers, OidcClient(exchanger, clock))
@@ -165,7 +165,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
-            doors=_door_policy(settings),
+            doors=_http_policy(settings),
             ai=ai,
             framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
@@ -217,11 +217,11 @@ def open_vault(settings: Settings) -> Vault:
     return Vault(given[0] if given else None, former=former, file=settings.key_file)
 
 
-async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus, Limiter, Pacer]:
+async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus, Limiter, HostThrottle]:
     if not settings.redis_url:
-        return MemoryBus(), MemoryLimiter(), MemoryPacer()
+        return MemoryBus(), MemoryLimiter(), MemoryHostThrottle()
     # The Redis client is only loaded where there is a Redis: it costs a tenth of the start.
-    from reedbed.events.redis import Reach, RedisBus, RedisLimiter, RedisPacer, connect
+    from reedbed.events.redis import RedisAvailability, RedisBus, RedisHostThrottle, RedisLimiter, connect
 
     try:
         client = await connect(settings.redis_url)
@@ -230,10 +230,10 @@ async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus,
             f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis."
         ) from error
     stack.push_async_callback(client.aclose)
-    reach = Reach()
+    reach = RedisAvailability()
     bus = RedisBus(client, reach)
     stack.push_async_callback(bus.close)
-    return bus, RedisLimiter(client, reach), RedisPacer(client, reach)
+    return bus, RedisLimiter(client, reach), RedisHostThrottle(client, reach)
 
 
 def _fetcher(settings: Settings) -> Fetcher:
@@ -246,9 +246,9 @@ def _fetcher(settings: Settings) -> Fetcher:
     )
 
 
-def _door_policy(settings: Settings) -> DoorPolicy:
+def _http_policy(settings: Settings) -> HttpPolicy:
     token = settings.metrics_token.get_secret_value()
-    return DoorPolicy(settings.trusted_proxies, settings.cors_origins, token)
+    return HttpPolicy(settings.trusted_proxies, settings.cors_origins, token)
 
 
 def _fetch_policy(settings: Settings) -> FetchPolicy:
@@ -284,10 +284,10 @@ def _hub_policy(settings: Settings) -> HubPolicy:
             return HubPolicy(off=why_unreachable(settings.address))
 
 
-def _keeping(settings: Settings) -> Keeping:
+def _keeping(settings: Settings) -> RetentionPolicy:
     """A zero is without limit."""
-    return Keeping(
-        limits=retention.Limits(
+    return RetentionPolicy(
+        limits=retention.RetentionLimits(
             entries=settings.max_posts_per_feed or None,
             age=settings.max_post_age_days * DAY or None,
             unread_age=settings.max_unread_days * DAY or None,
@@ -384,7 +384,7 @@ def _mailer(settings: Settings) -> Mailer | None:
 
 
 def _mail_policy(settings: Settings) -> MailPolicy:
-    door = MailDoor(
+    door = MailIntake(
         host=settings.mail_host,
         port=settings.mail_port,
         protocol=settings.mail_protocol,
@@ -403,8 +403,8 @@ def _mail_policy(settings: Settings) -> MailPolicy:
     )
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> RateLimits:
+    return RateLimits(
         login=per_minute(settings.login_rate_limit),
         requests=Allowance(settings.api_rate_burst, settings.api_rate_per_second),
         search=Allowance(settings.search_rate_burst, settings.search_rate_per_second),

@@ -16,7 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
-from reedbed.services.runtime import NO_TRACER, Fact, Span, Tracer
+from reedbed.services.runtime import NO_TRACER, Fact, Tracer, TraceSpan
 from reedbed.settings import Settings
 
 
@@ -169,7 +169,7 @@ def _raised(told: Any) -> BaseException | None:
 
 EXPORT_SECONDS = 3
 TRACING_SHUTDOWN_SECONDS = 3
-LONGEST_FACT = 200
+MAX_FACT_LENGTH = 200
 
 _NO_OPENTELEMETRY = (
     "REEDBED_OTEL_ENDPOINT needs the OpenTelemetry packages. Install them with pip install 'reedbed[otel]', "
@@ -194,7 +194,7 @@ def open_tracer(settings: Settings, name: str, stack: AsyncExitStack) -> Tracer:
     provider = TracerProvider(
         resource=Resource(about),
         sampler=TraceIdRatioBased(settings.otel_sample),
-        span_limits=SpanLimits(max_attribute_length=LONGEST_FACT),
+        span_limits=SpanLimits(max_attribute_length=MAX_FACT_LENGTH),
         shutdown_on_exit=False,
     )
     exporter = OTLPSpanExporter(
@@ -210,7 +210,7 @@ class OtelTracer:
         self._tracer = tracer
 
     @contextmanager
-    def span(self, name: str, **facts: Fact) -> Generator[Span]:
+    def span(self, name: str, **facts: Fact) -> Generator[TraceSpan]:
         with self._tracer.start_as_current_span(
             name, attributes=_named(facts), record_exception=False, set_status_on_exception=False
         ) as span:

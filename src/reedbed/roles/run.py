@@ -38,7 +38,7 @@ WORKER_NICENESS = 5
 """About a third of what a `web` process gets where both want the same processor: pages come first."""
 
 
-async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], None]) -> None:
+async def run_role(role: Role, settings: Settings, *, publish_events: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
     if role == "worker":
         with suppress(OSError):
@@ -64,7 +64,7 @@ async def run_role(role: Role, settings: Settings, *, announce: Callable[[str], 
             )
             if role == "serve":
                 tasks.append(_load_the_rest(application, stop, after=at_work))
-            announce(f"Reedbed is at {settings.address}")
+            publish_events(f"Reedbed is at {settings.address}")
         if watched is not None:
             _listen(watched, settings)
             tasks.append(

@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reedbed.domain.errors import ReedbedError
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.http.errors import body_of
 from reedbed.roles.build import ended
@@ -150,7 +150,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._let_in_the_last(sockets or [])
         # Open streams end themselves, else they would use up the grace.
-        self._runtime.bus.deliver(Hint("stopping"))
+        self._runtime.bus.deliver(ChangeEvent("stopping"))
         await super().shutdown(sockets)
 
     async def _let_in_the_last(self, listeners: Sequence[socket.socket]) -> None:

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import structlog
 
-from reedbed.ai.model import Answer, Model, Prompt, Trouble
+from reedbed.ai.model import Completion, Model, ModelError, Prompt
 from reedbed.domain.ai import (
     Breaker,
     BreakerPolicy,
+    BreakerWait,
     Budget,
     Usage,
-    Wait,
     admit,
     day_start,
     failed,
@@ -23,12 +23,12 @@ from reedbed.domain.ai import (
     shown_state,
     succeeded,
 )
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.users import Preferences, User
-from reedbed.services.runtime import Meters, Runtime
+from reedbed.services.runtime import Metrics, Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store import ai as ai_state
 from reedbed.store import ai as summary_queue
@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 
 @record
-class Door:
+class AvailableModel:
     """A model that may be asked now, if the budget allows the question."""
 
     model: Model
@@ -49,7 +49,7 @@ class Door:
 
 
 @record
-class Closed:
+class ModelUnavailable:
     until: Instant
     why: str
     away: bool = True
@@ -64,50 +64,56 @@ class Permit:
     at: Instant
 
 
-async def find_door(tx: Tx, runtime: Runtime, now: Instant) -> Door | Closed:
+async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel | ModelUnavailable:
     """The first model, or the second while the first one's breaker is open."""
     models = [model for model in (runtime.ai.model, runtime.ai.fallback) if model is not None]
     if not models:
-        return Closed(now + DAY, "There is no model.")
+        return ModelUnavailable(now + DAY, "There is no model.")
     if await ai_state.is_paused(tx):
-        return Closed(now + MINUTE, "Summaries are paused.")
+        return ModelUnavailable(now + MINUTE, "Summaries are paused.")
     breakers = await ai_state.lock_breakers(tx, [model.name for model in models])
     if is_spent(runtime.ai.budget, await ai_state.spent_today(tx, None, now)):
-        return Closed(day_start(now) + DAY, "The budget is spent.")
-    wait: Wait | None = None
+        return ModelUnavailable(day_start(now) + DAY, "The budget is spent.")
+    wait: BreakerWait | None = None
     for model in models:
         decision = admit(breakers[model.name], runtime.ai.breaker, now)
         if isinstance(decision, Breaker):
-            return Door(model, decision)
+            return AvailableModel(model, decision)
         wait = wait or decision
         if decision.why != "open":
             break
     assert wait is not None
     why = "The model does not answer." if wait.why == "open" else "The model is busy."
-    return Closed(wait.until, why, away=wait.why != "pace")
+    return ModelUnavailable(wait.until, why, away=wait.why != "pace")
 
 
 async def enter(
-    tx: Tx, runtime: Runtime, door: Door, prompt: Prompt, user_id: int | None, now: Instant
-) -> Permit | Closed:
+    tx: Tx, runtime: Runtime, door: AvailableModel, prompt: Prompt, user_id: int | None, now: Instant
+) -> Permit | ModelUnavailable:
     """Reserve the most this question can cost and write the call down, or say which budget forbids it."""
     reserved = runtime.ai.price.usage(prompt.estimate, prompt.most_tokens)
     broken = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
     if broken is not None:
-        return Closed(day_start(now) + DAY, f"The budget is used up ({broken}).")
+        return ModelUnavailable(day_start(now) + DAY, f"The budget is used up ({broken}).")
     await ai_state.save_breaker(tx, door.model.name, door.breaker)
     await ai_state.add_usage(tx, reserved, user_id, now)
     return Permit(door.model, reserved, user_id, now)
 
 
 async def settle(
-    tx: Tx, runtime: Runtime, permit: Permit, outcome: Answer | Trouble, now: Instant, *, readable: bool
+    tx: Tx,
+    runtime: Runtime,
+    permit: Permit,
+    outcome: Completion | ModelError,
+    now: Instant,
+    *,
+    readable: bool,
 ) -> Usage:
     """Correct the cost, tell the breaker; what the call used.
 
     An answer that is not readable has its price, and counts as a failure of the model.
     """
-    # The model's row first, as in `find_door`: whoever takes locks in another order waits for us forever.
+    # The model's row first, as in `choose_model`: whoever takes locks in another order waits for us forever.
     before = (await ai_state.lock_breakers(tx, [permit.model.name]))[permit.model.name]
     used = _used(runtime, permit, outcome)
     _meter(runtime.meters, permit.model.name, outcome, readable=readable)
@@ -120,29 +126,29 @@ async def settle(
     return used
 
 
-def _meter(meters: Meters, model: str, outcome: Answer | Trouble, *, readable: bool) -> None:
+def _meter(meters: Metrics, model: str, outcome: Completion | ModelError, *, readable: bool) -> None:
     answered = "answered" if readable else "unreadable"
-    meters.ai_calls.add(model, answered if isinstance(outcome, Answer) else outcome.kind)
+    meters.ai_calls.add(model, answered if isinstance(outcome, Completion) else outcome.kind)
     meters.ai_tokens.add(model, "in", by=outcome.tokens_in)
     meters.ai_tokens.add(model, "out", by=outcome.tokens_out)
 
 
-def _used(runtime: Runtime, permit: Permit, outcome: Answer | Trouble) -> Usage:
+def _used(runtime: Runtime, permit: Permit, outcome: Completion | ModelError) -> Usage:
     """As the model counted; a model that does not count is taken at its most."""
-    if isinstance(outcome, Answer) and not outcome.tokens_in + outcome.tokens_out:
+    if isinstance(outcome, Completion) and not outcome.tokens_in + outcome.tokens_out:
         return permit.reserved
     return runtime.ai.price.usage(outcome.tokens_in, outcome.tokens_out)
 
 
 def _told(
-    breaker: Breaker, policy: BreakerPolicy, outcome: Answer | Trouble, now: Instant, *, readable: bool
+    breaker: Breaker, policy: BreakerPolicy, outcome: Completion | ModelError, now: Instant, *, readable: bool
 ) -> Breaker:
     match outcome:
-        case Trouble(kind="limited"):
+        case ModelError(kind="limited"):
             return limited(breaker, now, outcome.rest)
-        case Trouble(kind="permanent"):
+        case ModelError(kind="permanent"):
             return breaker  # it answered: this question was wrong, not the model
-        case Answer() if readable:
+        case Completion() if readable:
             return succeeded(breaker, policy, now)
         case _:
             return failed(breaker, policy, now)
@@ -175,7 +181,7 @@ async def ask_model(
         if permit is None:
             break
         outcome = await permit.model.ask(prompt)
-        said = read(outcome.text) if isinstance(outcome, Answer) else None
+        said = read(outcome.text) if isinstance(outcome, Completion) else None
         async with runtime.db.write() as tx:
             await settle(tx, runtime, permit, outcome, runtime.now(), readable=said is not None)
         if said is not None:
@@ -189,8 +195,12 @@ async def _permit(runtime: Runtime, user_id: int, prompt: Prompt) -> Permit | No
     while True:
         now = runtime.now()
         async with runtime.db.write() as tx:
-            door = await find_door(tx, runtime, now)
-            found = door if isinstance(door, Closed) else await enter(tx, runtime, door, prompt, user_id, now)
+            door = await choose_model(tx, runtime, now)
+            found = (
+                door
+                if isinstance(door, ModelUnavailable)
+                else await enter(tx, runtime, door, prompt, user_id, now)
+            )
         if isinstance(found, Permit):
             return found
         if found.until >= deadline:
@@ -213,12 +223,12 @@ def variant_of(runtime: Runtime, chosen: Preferences) -> Variant:
 async def variant_for_feed(tx: Tx, runtime: Runtime, user: User, feed_id: int) -> Variant:
     """The summary this user wants of a text of this feed."""
     variant = variant_for(runtime, user)
-    if variant.model != EXTRACT and feed_id in await kept_here(tx, runtime, user.id):
+    if variant.model != EXTRACT and feed_id in await must_stay_local(tx, runtime, user.id):
         return Variant(EXTRACT)
     return variant
 
 
-async def kept_here(tx: Tx, runtime: Runtime, user_id: int) -> frozenset[int]:
+async def must_stay_local(tx: Tx, runtime: Runtime, user_id: int) -> frozenset[int]:
     """The feeds whose texts this user does not want sent; none while the model is nobody else's."""
     model = runtime.ai.model
     if model is None or not model.is_remote:
@@ -275,14 +285,14 @@ async def set_paused(runtime: Runtime, *, paused: bool) -> None:
     """Nothing is asked of the model meanwhile; the built-in extract goes on."""
     async with runtime.db.write() as tx:
         await ai_state.set_paused(tx, runtime.now(), paused=paused)
-    await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
 
 async def retry_all(runtime: Runtime) -> int:
     """Wake everything that rests after failures; how many wait now."""
     async with runtime.db.write() as tx:
         waiting = await summary_queue.retry_all(tx)
-    await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
     return waiting
 
 

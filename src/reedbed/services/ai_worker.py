@@ -6,16 +6,16 @@ from typing import Any, Protocol
 
 import structlog
 
-from reedbed.ai.model import Answer, Prompt, Trouble
+from reedbed.ai.model import Completion, ModelError, Prompt
 from reedbed.domain.ai import Usage
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.framing import is_framing
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
-from reedbed.domain.summaries import EXTRACT, MOST_ATTEMPTS, after_failure
+from reedbed.domain.summaries import EXTRACT, MAX_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services import summaries as summary_work
-from reedbed.services.ai import Closed, Door, Permit, enter, find_door, settle
+from reedbed.services.ai import AvailableModel, ModelUnavailable, Permit, choose_model, enter, settle
 from reedbed.services.framing import analyse as framing_work
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import stand_in_for_all
@@ -86,23 +86,23 @@ class Task:
 
 
 @record
-class Nap:
+class NothingDue:
     """Nothing to do before this moment."""
 
     until: Instant
 
 
 @record
-class Gone:
+class Skipped:
     """The row needed no writing; look again."""
 
 
-async def next_task(runtime: Runtime) -> Task | Nap | Gone:
+async def next_task(runtime: Runtime) -> Task | NothingDue | Skipped:
     now = runtime.now()
     async with runtime.db.read() as tx:
         at = await ai.next_at(tx, runtime.ai.lease)
     if at is None or at > now:
-        return Nap(now + MINUTE if at is None else at)
+        return NothingDue(now + MINUTE if at is None else at)
     async with runtime.db.write() as tx:
         return await _take(tx, runtime, now)
 
@@ -116,11 +116,11 @@ async def write_task(runtime: Runtime, task: Task) -> None:
         outcome = await _outcome(task)
     except Exception:
         log.exception("writing broke down", key=task.row.key)
-        outcome = Trouble("permanent", "This text could not be worked on.")
+        outcome = ModelError("permanent", "This text could not be worked on.")
     told = await _noted(runtime, task, outcome, _read(task, outcome))
     for entry_id, feed_id in told:
         data = {"id": str(entry_id), "ids": [str(entry_id)], task.work.name: True}
-        await runtime.bus.publish(Hint("entry_updated", feed_id=feed_id, data=data))
+        await runtime.bus.publish(ChangeEvent("entry_updated", feed_id=feed_id, data=data))
 
 
 async def give_back(runtime: Runtime, task: Task) -> None:
@@ -129,33 +129,34 @@ async def give_back(runtime: Runtime, task: Task) -> None:
         await ai.release(tx, task.row, runtime.name)
 
 
-async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | Nap | Gone:
-    door = await find_door(tx, runtime, now)
+async def _take(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingDue | Skipped:
+    door = await choose_model(tx, runtime, now)
     models = [EXTRACT]
     if runtime.ai.model is not None:
-        if isinstance(door, Door):
+        if isinstance(door, AvailableModel):
             models.append(runtime.ai.model.name)
         elif door.away and door.until > now + SHORT_WAIT:
             await stand_in_for_all(tx, runtime.ai.model.name, now)
     row = await ai.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
-        return Nap(min(door.until, now + 5 * SECOND) if isinstance(door, Closed) else now + 5 * SECOND)
+        soon = now + 5 * SECOND
+        return NothingDue(min(door.until, soon) if isinstance(door, ModelUnavailable) else soon)
     work = await find_work(tx, runtime, row)
     if work is None:
         await ai.complete(tx, row, runtime.name)
-        return Gone()
-    if row.attempts >= MOST_ATTEMPTS:
+        return Skipped()
+    if row.attempts >= MAX_ATTEMPTS:
         setback = after_failure("temporary", row.attempts, row.empties, now)
         await ai.record_failure(tx, row, runtime.name, setback, WORKER_DIED)
-        return Gone()
+        return Skipped()
     if work.prompt is None:
         return Task(row, work)
-    assert isinstance(door, Door)
+    assert isinstance(door, AvailableModel)
     permit = await enter(tx, runtime, door, work.prompt, work.user_id, now)
-    if isinstance(permit, Closed):
+    if isinstance(permit, ModelUnavailable):
         await ai.postpone(tx, row, runtime.name, permit.until, permit.why)
         await work.stand_in(tx, now)
-        return Gone()
+        return Skipped()
     return Task(row, work, permit)
 
 
@@ -167,7 +168,7 @@ async def _outcome(task: Task) -> Any:
 
 
 def _read(task: Task, outcome: Any) -> Any:
-    if not isinstance(outcome, Answer):
+    if not isinstance(outcome, Completion):
         return outcome
     assert task.permit is not None
     return task.work.read(outcome.text, task.permit.model.name)
@@ -190,9 +191,9 @@ async def _note(tx: Tx, runtime: Runtime, task: Task, outcome: Any, written: Any
     now, row = runtime.now(), task.row
     used = Usage()
     if task.permit is not None:
-        unreadable = isinstance(written, Trouble) and written.kind == "unreadable"
+        unreadable = isinstance(written, ModelError) and written.kind == "unreadable"
         used = await settle(tx, runtime, task.permit, outcome, now, readable=not unreadable)
-    if not isinstance(written, Trouble):
+    if not isinstance(written, ModelError):
         told = await task.work.keep(tx, runtime, written, used, now)
         await ai.complete(tx, row, runtime.name)
         return told

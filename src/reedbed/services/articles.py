@@ -16,10 +16,10 @@ from reedbed.domain.articles import (
     tidy_selectors,
     title_from_address,
 )
-from reedbed.domain.entries import Change
+from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unavailable
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash
 from reedbed.domain.refresh.outcomes import Fetched
@@ -44,7 +44,7 @@ from reedbed.store import articles, jobs, search, subscriptions, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries import write as entry_writes
-from reedbed.store.entries.write import EntryRow, EntryText
+from reedbed.store.entries.write import NewEntryRow, NewEntryText
 from reedbed.store.feeds import feeds
 from reedbed.store.jobs import Job
 from reedbed.store.read_state import stars as marks
@@ -56,7 +56,7 @@ from reedbed.store.visibility import lock_feed
 
 COOLDOWN = DAY
 EXTRACT_SECONDS = 20.0
-LONGEST_ADDRESS = 4_096
+MAX_ADDRESS_LENGTH = 4_096
 AT_ONCE = 20
 """Entries of one job before it makes room for others."""
 
@@ -97,7 +97,7 @@ async def read_full_article(
 
 async def open_article(runtime: Runtime, user_id: int, url: str) -> str:
     """The article at the address of an entry that this user sees; at no other address."""
-    address = normalize_url(storable(url)) if len(url) <= LONGEST_ADDRESS else None
+    address = normalize_url(storable(url)) if len(url) <= MAX_ADDRESS_LENGTH else None
     async with runtime.db.read() as tx:
         entry_id = await articles.seen_at(tx, user_id, address) if address else None
     if entry_id is None:
@@ -158,12 +158,16 @@ async def _extract(
 
 def _read(body: bytes, url: str, selectors: ArticleSelectors) -> FullArticle:
     from reedbed.ingest.article.extract import (
-        Article,
+        ExtractedArticle,
         extract_article,  # loads the extractor at its first use
     )
 
     found = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
-    return FullArticle(found.content_html) if isinstance(found, Article) else FullArticle(None, found.reason)
+    return (
+        FullArticle(found.content_html)
+        if isinstance(found, ExtractedArticle)
+        else FullArticle(None, found.reason)
+    )
 
 
 def _tried_lately(now: Instant, tried: Instant) -> str:
@@ -227,7 +231,7 @@ async def _change(runtime: Runtime, user: User, subscription_id: int, wanted: Ar
         anew = await articles.read_before(tx, one.feed.id, most=READ_ANEW)
         if anew:
             await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(anew)}, now=now)
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
 
 
 def _check(selectors: ArticleSelectors) -> None:
@@ -252,17 +256,17 @@ async def save_page(runtime: Runtime, user_id: int, typed: str, title: str = "")
     async with runtime.db.read() as tx:
         known = await articles.get_saved_by_url(tx, user_id, address)
     if known is not None:
-        await change_entry(runtime, user_id, known, Change(later=True))
+        await change_entry(runtime, user_id, known, StateChange(later=True))
         return SavedPage(known, new=False)
     async with runtime.db.write() as tx:
         feed_id, followed = await _own_feed(tx, user_id, runtime.now())
         entry_id = await _keep(tx, runtime.now(), user_id, _row(feed_id, url, address, title, runtime.now()))
     if followed:
-        await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     if entry_id is None:  # the same page, saved a moment ago from elsewhere
         return await save_page(runtime, user_id, typed, title)
     data = {"feed_id": str(feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(Hint("new_entry", feed_id=feed_id, data=data))
+    await runtime.bus.publish(ChangeEvent("new_entry", feed_id=feed_id, data=data))
     return SavedPage(entry_id, new=True)
 
 
@@ -279,7 +283,7 @@ async def read_saved_page(runtime: Runtime, job: Job) -> Done | Later:
     async with runtime.db.write() as tx:
         await _fill(tx, entry_id, found.row.title, outcome)
     data = {"feed_id": str(found.row.feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(Hint("entry_updated", feed_id=found.row.feed_id, data=data))
+    await runtime.bus.publish(ChangeEvent("entry_updated", feed_id=found.row.feed_id, data=data))
     return Done({"words": outcome.words})
 
 
@@ -300,10 +304,10 @@ async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
     return feed_id, await follow_own(tx, now, user_id, feed_id)
 
 
-def _row(feed_id: int, url: str, address: str, title: str, now: Instant) -> EntryRow:
+def _row(feed_id: int, url: str, address: str, title: str, now: Instant) -> NewEntryRow:
     name = shown_line(title)[:MAX_TITLE] or title_from_address(url)
-    text = EntryText(title=name, content="", search=search_words(name, ""))
-    return EntryRow(
+    text = NewEntryText(title=name, content="", search=search_words(name, ""))
+    return NewEntryRow(
         feed_id=feed_id,
         guid=address,
         url=url,
@@ -316,7 +320,7 @@ def _row(feed_id: int, url: str, address: str, title: str, now: Instant) -> Entr
     )
 
 
-async def _keep(tx: Tx, now: Instant, user_id: int, row: EntryRow) -> int | None:
+async def _keep(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> int | None:
     stored = await entry_writes.insert_new(tx, [row])
     if not stored:
         return None
@@ -329,7 +333,7 @@ async def _keep(tx: Tx, now: Instant, user_id: int, row: EntryRow) -> int | None
     return entry_id
 
 
-async def _read_page(runtime: Runtime, url: str) -> EntryText | str | None:
+async def _read_page(runtime: Runtime, url: str) -> NewEntryText | str | None:
     """The words of the page; or how the fetch failed; None when it holds no article."""
     async with turn_at(runtime, host_of(url) or ""):
         page = await runtime.fetcher.fetch_page(url)
@@ -342,14 +346,14 @@ async def _read_page(runtime: Runtime, url: str) -> EntryText | str | None:
         return None
 
 
-def _words(body: bytes, url: str) -> EntryText | None:
+def _words(body: bytes, url: str) -> NewEntryText | None:
     from reedbed.ingest.article.extract import (
-        Article,
+        ExtractedArticle,
         extract_article,  # loads the extractor at its first use
     )
 
     found = extract_article(body, url)
-    if not isinstance(found, Article):
+    if not isinstance(found, ExtractedArticle):
         return None
     entry = ParsedEntry(
         guid=None,
@@ -364,7 +368,7 @@ def _words(body: bytes, url: str) -> EntryText | None:
     return words_of(entry, ParsedFeed("html", "", ()))
 
 
-async def _fill(tx: Tx, entry_id: int, old_title: str, text: EntryText) -> None:
+async def _fill(tx: Tx, entry_id: int, old_title: str, text: NewEntryText) -> None:
     await search.forget(tx, [(entry_id, [search_words(old_title, "")])])
     await articles.fill_saved(tx, entry_id, text, change_hash(text.title, text.content))
     await reindex(tx, [entry_id])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reedbed.domain.email import known_as
 from reedbed.domain.errors import Conflict, Forbidden, NotFound, Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.domain.users import (
     APP_SCOPES,
@@ -14,8 +14,8 @@ from reedbed.domain.users import (
     Caller,
     NewApiToken,
     NewSession,
-    Scope,
     Session,
+    TokenScope,
     User,
     check_token_name,
 )
@@ -37,8 +37,8 @@ from reedbed.store.engine.database import Tx
 TOUCH_EVERY = 5 * MINUTE
 """`last_active_at` need not be exact, and a write for each request would be."""
 
-LONGEST_TOKEN = 200
-MOST_SHOWN = 200
+MAX_TOKEN_LENGTH = 200
+MAX_SHOWN = 200
 LOG_IN = "Log in first."
 MADE_AHEAD = "You had logged in while the clock of this server was wrong. Log in again."
 REVOKED, CHANGED = "revoked", "account_changed"
@@ -70,7 +70,7 @@ async def add_session(
 
 async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> Caller | None:
     """The caller behind a session token or an API token, or None. Only sessions come as cookies."""
-    if len(token) > LONGEST_TOKEN or (by_cookie and token.startswith(API_TOKEN_PREFIX)):
+    if len(token) > MAX_TOKEN_LENGTH or (by_cookie and token.startswith(API_TOKEN_PREFIX)):
         return None
     hashed = token_hash(token)
     caller = runtime.callers.get(hashed)
@@ -85,7 +85,7 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
 
 async def why_refused(runtime: Runtime, token: str) -> str:
     """What to say to somebody whose token `identify` does not know."""
-    if len(token) <= LONGEST_TOKEN and not token.startswith(API_TOKEN_PREFIX):
+    if len(token) <= MAX_TOKEN_LENGTH and not token.startswith(API_TOKEN_PREFIX):
         async with runtime.db.read() as tx:
             if await auth.was_session_made_ahead(tx, token_hash(token), runtime.now()):
                 return MADE_AHEAD
@@ -111,7 +111,7 @@ async def list_sessions(runtime: Runtime, user_id: int) -> list[Session]:
     async with runtime.db.read() as tx:
         return list(
             await auth.list_sessions(
-                tx, user_id, now=now, idle_since=now - runtime.accounts.session_idle, limit=MOST_SHOWN
+                tx, user_id, now=now, idle_since=now - runtime.accounts.session_idle, limit=MAX_SHOWN
             )
         )
 
@@ -123,7 +123,7 @@ async def revoke_session(runtime: Runtime, caller: Caller, session_id: int) -> N
         await users.record_event(
             tx, runtime.now(), "session_revoked", caller.user_id, {"session_id": session_id}
         )
-    await announce_revoked(runtime, caller.user_id, session_id=session_id)
+    await publish_revoked(runtime, caller.user_id, session_id=session_id)
 
 
 async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
@@ -131,7 +131,7 @@ async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
     async with runtime.db.write() as tx:
         count = await auth.delete_other_sessions(tx, caller.user_id, caller.session_id)
         await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
-    await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
+    await publish_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
     return count
 
 
@@ -139,19 +139,19 @@ async def revoke_all_sessions(runtime: Runtime, caller: Caller) -> None:
     async with runtime.db.write() as tx:
         count = await auth.delete_other_sessions(tx, caller.user_id, None)
         await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
-    await announce_revoked(runtime, caller.user_id)
+    await publish_revoked(runtime, caller.user_id)
 
 
-async def announce_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:
+async def publish_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:
     """`session_id`, `token_id` or `except_session_id`; none of them: everything of this user."""
     runtime.callers.forget_user(user_id)
-    await runtime.bus.publish(Hint(REVOKED, user_id=user_id, data=which))
+    await runtime.bus.publish(ChangeEvent(REVOKED, user_id=user_id, data=which))
 
 
-async def announce_changed(runtime: Runtime, user_id: int) -> None:
+async def publish_changed(runtime: Runtime, user_id: int) -> None:
     """The account looks different now, though nobody has to log in again."""
     runtime.callers.forget_user(user_id)
-    await runtime.bus.publish(Hint(CHANGED, user_id=user_id))
+    await runtime.bus.publish(ChangeEvent(CHANGED, user_id=user_id))
 
 
 async def watch_revocations(runtime: Runtime) -> None:
@@ -197,13 +197,13 @@ async def _note_seen(runtime: Runtime, caller: Caller, now: Instant) -> None:
             await auth.touch_token(tx, caller.token_id, now)
 
 
-MOST_TOKENS = 100
+MAX_TOKENS = 100
 
 
 async def create_api_token(
-    runtime: Runtime, caller: Caller, name: str, scopes: frozenset[Scope]
+    runtime: Runtime, caller: Caller, name: str, scopes: frozenset[TokenScope]
 ) -> NewApiToken:
-    if Scope.ADMIN in scopes and not caller.user.operates:
+    if TokenScope.ADMIN in scopes and not caller.user.operates:
         raise Forbidden("Only an operator of this server may make a token with the admin scope.")
     secret = new_api_token()
     token = await _add(runtime, caller, "api", name, scopes, token_hash(secret), None)
@@ -229,7 +229,7 @@ async def revoke_token(runtime: Runtime, caller: Caller, token_id: int) -> None:
         if not await auth.delete_token(tx, caller.user_id, token_id):
             raise NotFound("There is no such token.")
         await users.record_event(tx, runtime.now(), "token_revoked", caller.user_id, {"token_id": token_id})
-    await announce_revoked(runtime, caller.user_id, token_id=token_id)
+    await publish_revoked(runtime, caller.user_id, token_id=token_id)
 
 
 async def app_password_login(
@@ -258,16 +258,14 @@ async def _add(
     caller: Caller,
     kind: str,
     name: str,
-    scopes: frozenset[Scope],
+    scopes: frozenset[TokenScope],
     secret_hash: str,
     digest: str | None,
 ) -> ApiToken:
     shown, now = check_token_name(name), runtime.now()
     async with runtime.db.write() as tx:
-        if await auth.count_tokens(tx, caller.user_id) >= MOST_TOKENS:
-            raise Conflict(
-                f"There can be at most {MOST_TOKENS} tokens. Delete one that is not used any more."
-            )
+        if await auth.count_tokens(tx, caller.user_id) >= MAX_TOKENS:
+            raise Conflict(f"There can be at most {MAX_TOKENS} tokens. Delete one that is not used any more.")
         made = await auth.add_token(
             tx,
             caller.user_id,

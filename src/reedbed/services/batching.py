@@ -11,16 +11,16 @@ from reedbed.store.engine.database import Database, Tx
 R = TypeVar("R")
 T = TypeVar("T")
 
-SHORTEST_REST = 0.002
+MIN_REST = 0.002
 
 
-class Pieces:
+class Batches:
     """Learns from each piece how much the next one may be."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._size, self._weighed = FIRST, 0.0
-        self._rest = SHORTEST_REST
+        self._rest = MIN_REST
         self.written = 0
 
     def take(self, waiting: list[T], weigh: Callable[[T], float]) -> list[T]:
@@ -39,13 +39,13 @@ class Pieces:
             began = perf_counter()
             return await work(tx)
 
-        done = await self._db.write_at_once(timed)
+        done = await self._db.write_now(timed)
         took = perf_counter() - began
         self.written += 1
         self._size = next_size(self._size, self._weighed, took * 1_000)
         if self._db.engine == "sqlite":
             # Another process asks only now and then whether the file is free: half as long as it was not.
-            self._rest = min(max(took / 2, SHORTEST_REST), PIECE_MS / 1_000)
+            self._rest = min(max(took / 2, MIN_REST), PIECE_MS / 1_000)
         return done
 
     async def rest(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
@@ -12,20 +12,20 @@ from reedbed.store import bookmarks
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.visibility import hold_entry
 
-MOST_BOOKMARKS = 20_000
+MAX_BOOKMARKS = 20_000
 NO_SUCH = "There is no such bookmark"
 AT_ONCE = 20
 """Snapshots read together: each may hold a long article."""
 
 
 @record
-class Kept:
+class SavedBookmark:
     bookmark: Bookmark
     new: bool
     """False: it was there already, and its snapshot was renewed."""
 
 
-async def keep_entry(runtime: Runtime, user_id: int, entry_id: int) -> Kept:
+async def keep_entry(runtime: Runtime, user_id: int, entry_id: int) -> SavedBookmark:
     async with runtime.db.write() as tx:
         held = await hold_entry(tx, entry_id)
         entry = await entry_texts.one_seen_by(tx, user_id, entry_id) if held else None
@@ -35,11 +35,11 @@ async def keep_entry(runtime: Runtime, user_id: int, entry_id: int) -> Kept:
             entry.id, entry.url, entry.title, entry.content, entry.feed_title, entry.published_at
         )
         known = await bookmarks.is_known(tx, user_id, snapshot.key)
-        if not known and await bookmarks.count(tx, user_id) >= MOST_BOOKMARKS:
-            raise Conflict(f"There can be at most {MOST_BOOKMARKS} bookmarks. Delete some first.")
+        if not known and await bookmarks.count(tx, user_id) >= MAX_BOOKMARKS:
+            raise Conflict(f"There can be at most {MAX_BOOKMARKS} bookmarks. Delete some first.")
         kept = await bookmarks.put(tx, user_id, snapshot, runtime.now())
     await _announce(runtime, user_id, kept.row.entry_id)
-    return Kept(kept, new=not known)
+    return SavedBookmark(kept, new=not known)
 
 
 async def get_bookmark(runtime: Runtime, user_id: int, bookmark_id: int) -> Bookmark:
@@ -72,4 +72,6 @@ async def every_bookmark(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookm
 
 async def _announce(runtime: Runtime, user_id: int, entry_id: int | None) -> None:
     ids = [] if entry_id is None else [str(entry_id)]
-    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data={"what": "bookmarks", "ids": ids}))
+    await runtime.bus.publish(
+        ChangeEvent("state_changed", user_id=user_id, data={"what": "bookmarks", "ids": ids})
+    )

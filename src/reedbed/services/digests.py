@@ -11,24 +11,24 @@ import structlog
 
 from reedbed.ai.prompts import Reading, digest_prompt
 from reedbed.ai.responses import CitedParagraph, read_digest
-from reedbed.ai.responses import DigestText as CitedDigest
+from reedbed.ai.responses import DigestDraft as CitedDigest
 from reedbed.domain.ai import Usage
 from reedbed.domain.digests import (
     FAILED,
-    LONGEST_SPAN,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
+    MAX_SPAN,
     NO_ENTRIES,
     NOTHING_NEW,
     SPAN,
     Digest,
+    DigestScope,
     DigestText,
     Item,
-    Material,
     Paragraph,
-    Scope,
+    PromptContext,
     Sentence,
     compose,
-    digest_letter,
+    digest_email,
     group,
     next_time,
     sources_of,
@@ -38,18 +38,18 @@ from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooSlow, Unavailable
 from reedbed.domain.push import digest_note
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import ShelfFeed
+from reedbed.domain.subscriptions import FollowedFeedRow
 from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.domain.times import HOUR, Instant
 from reedbed.domain.users import User
-from reedbed.domain.webhooks import Event
+from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import clean_text, content_hash
-from reedbed.services.ai import ask_model, kept_here, variant_for
+from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.jobs import Done, Later, enqueue, note_progress, try_again, wake_jobs
 from reedbed.services.push import leave_note
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
-from reedbed.services.summaries import MOST_HTML
+from reedbed.services.summaries import MAX_HTML
 from reedbed.services.users import preferences_of
 from reedbed.services.webhooks import leave_event
 from reedbed.store import digests, folders, jobs, subscriptions, summaries, users
@@ -58,7 +58,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 from reedbed.store.jobs import Job
-from reedbed.store.summaries import Made
+from reedbed.store.summaries import GeneratedSummary
 
 log = structlog.get_logger()
 
@@ -84,7 +84,7 @@ async def post_digest(runtime: Runtime, job: Job) -> Done | Later:
     if user is None or user.disabled_at is not None or digest is None or unwanted or runtime.mailer is None:
         return Done()
     link = unsubscribe_link(runtime, user.id)
-    letter = digest_letter(user.email, digest, runtime.accounts.base_url, link)
+    letter = digest_email(user.email, digest, runtime.accounts.base_url, link)
     posted = await runtime.mailer.send(letter, runtime.now())
     if not isinstance(posted, NotSent):
         return Done({"sent": "mail"})
@@ -126,16 +126,18 @@ class _Extracted:
     summary: Summary
 
 
-async def find_entries(runtime: Runtime, user_id: int, scope: Scope, since: Instant) -> Sequence[EntryRow]:
+async def find_entries(
+    runtime: Runtime, user_id: int, scope: DigestScope, since: Instant
+) -> Sequence[EntryRow]:
     """The newest ones of the scope, at most a hundred."""
     query = ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag, since=since)
     if scope.q:
         found = await search_entries(
-            runtime, user_id, scope.q, within=query, limit=MOST_ENTRIES, thorough=True
+            runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True
         )
         return found.rows
     async with runtime.db.read() as tx:
-        found = await entries.page(tx, user_id, query, None, MOST_ENTRIES)
+        found = await entries.page(tx, user_id, query, None, MAX_ENTRIES)
     if found is None:
         raise NotFound("There is no such folder.")
     return found.rows
@@ -143,7 +145,7 @@ async def find_entries(runtime: Runtime, user_id: int, scope: Scope, since: Inst
 
 async def gather(
     runtime: Runtime, user_id: int, rows: Sequence[EntryRow], variant: Variant
-) -> list[Material]:
+) -> list[PromptContext]:
     """With the summaries that are there, in the wanted variant first; the rest is extracted and kept."""
     ids = [row.id for row in rows]
     async with runtime.db.read() as tx:
@@ -166,7 +168,7 @@ def _extract_all(found: Sequence[EntryWords]) -> list[_Extracted]:
 def _extracted(words: EntryWords) -> _Extracted | None:
     from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once they are needed
 
-    html = words.content[:MOST_HTML]
+    html = words.content[:MAX_HTML]
     found = extract(words.title, clean_text(html))
     if not found.text:
         return None
@@ -182,7 +184,9 @@ async def _keep(runtime: Runtime, made: Sequence[_Extracted], versions: Mapping[
     async with runtime.db.write() as tx:
         for one in made:
             key = variant.key(one.content_hash)
-            await summaries.save(tx, Made(key, one.content_hash, variant.name, one.summary, Usage()), now)
+            await summaries.save(
+                tx, GeneratedSummary(key, one.content_hash, variant.name, one.summary, Usage()), now
+            )
             await summaries.attach(
                 tx,
                 one.words.id,
@@ -194,10 +198,10 @@ async def _keep(runtime: Runtime, made: Sequence[_Extracted], versions: Mapping[
 
 
 def _material(
-    row: EntryRow, text: str, line: str, feed: ShelfFeed | None, folders: Mapping[int, str]
-) -> Material:
+    row: EntryRow, text: str, line: str, feed: FollowedFeedRow | None, folders: Mapping[int, str]
+) -> PromptContext:
     folder_id = feed.folder_id if feed else None
-    return Material(
+    return PromptContext(
         entry_id=row.id,
         title=row.title,
         line=line or row.title,
@@ -211,18 +215,23 @@ def _material(
 
 
 DIGEST_JOB = "digest"
-EVERYTHING = Scope()
+EVERYTHING = DigestScope()
 NO_SUCH_DIGEST = "There is no such digest"
 
 
 async def ask_digest(
-    runtime: Runtime, user: User, scope: Scope = EVERYTHING, *, since_last: bool = False, mail: bool = False
+    runtime: Runtime,
+    user: User,
+    scope: DigestScope = EVERYTHING,
+    *,
+    since_last: bool = False,
+    mail: bool = False,
 ) -> Digest:
     """A pending digest; at once `NotFound` where there is nothing to tell."""
     now, variant = runtime.now(), variant_for(runtime, user)
     async with runtime.db.read() as tx:
         last = await digests.last_until(tx, user.id, scope, now) if since_last else None
-    since = now - SPAN if last is None else max(last, now - LONGEST_SPAN)
+    since = now - SPAN if last is None else max(last, now - MAX_SPAN)
     if not await find_entries(runtime, user.id, scope, since):
         raise NotFound(NO_ENTRIES if last is None else NOTHING_NEW)
     async with runtime.db.write() as tx:
@@ -304,7 +313,7 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
 async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
     written = await get_digest(runtime, user.id, digest_id)
     async with runtime.db.write() as tx:
-        await leave_event(tx, user.id, Event.DIGEST, {"digest_id": digest_id}, runtime.now())
+        await leave_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
         if preferences_of(user).push_digests:
             await leave_note(tx, user.id, digest_note(written), runtime.now())
     if mail:
@@ -312,11 +321,11 @@ async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool)
 
 
 async def _with_model(
-    runtime: Runtime, user: User, variant: Variant, materials: Sequence[Material], items: Sequence[Item]
+    runtime: Runtime, user: User, variant: Variant, materials: Sequence[PromptContext], items: Sequence[Item]
 ) -> DigestText | None:
     """The model tells what may be sent to it; the rest is told by its own lines. None: it did not answer."""
     async with runtime.db.read() as tx:
-        kept = await kept_here(tx, runtime, user.id)
+        kept = await must_stay_local(tx, runtime, user.id)
     free = [one for item in items for one in item if one.feed_id not in kept]
     here = [item for item in items if all(one.feed_id in kept for one in item)]
     said = await _by_model(runtime, user, variant, free) if free else CitedDigest((), 0)
@@ -328,7 +337,7 @@ async def _with_model(
 
 
 async def _by_model(
-    runtime: Runtime, user: User, variant: Variant, free: Sequence[Material]
+    runtime: Runtime, user: User, variant: Variant, free: Sequence[PromptContext]
 ) -> CitedDigest | None:
     numbers = dict(enumerate(free, 1))
     readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
@@ -336,7 +345,7 @@ async def _by_model(
     return await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
 
 
-def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragraph:
+def _paragraph(cited: CitedParagraph, numbers: Mapping[int, PromptContext]) -> Paragraph:
     sentences = (
         Sentence(one.text, tuple(numbers[number].entry_id for number in one.numbers))
         for one in cited.sentences
@@ -345,7 +354,11 @@ def _paragraph(cited: CitedParagraph, numbers: Mapping[int, Material]) -> Paragr
 
 
 def _text(
-    materials: Sequence[Material], items: Sequence[Item], paragraphs: tuple[Paragraph, ...], *, dropped: int
+    materials: Sequence[PromptContext],
+    items: Sequence[Item],
+    paragraphs: tuple[Paragraph, ...],
+    *,
+    dropped: int,
 ) -> DigestText:
     return DigestText(
         paragraphs=paragraphs,
@@ -367,7 +380,7 @@ AT_A_TIME = 50
 
 
 async def set_schedule(
-    runtime: Runtime, user: User, *, minute: int, zone: str, scope: Scope, mail: bool
+    runtime: Runtime, user: User, *, minute: int, zone: str, scope: DigestScope, mail: bool
 ) -> Schedule:
     if not 0 <= minute < MINUTES_OF_DAY:
         raise Invalid("The time must be between 00:00 and 23:59.", field="time")

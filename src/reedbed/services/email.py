@@ -10,7 +10,7 @@ from typing import Literal
 import structlog
 
 from reedbed.domain.auth import EXPIRED, LIVES, MailLink, Purpose, link_url
-from reedbed.domain.email import Letter, NotSent, known_already_letter, link_letter, password_changed_letter
+from reedbed.domain.email import Email, NotSent, already_registered_email, link_email, password_changed_email
 from reedbed.domain.errors import Invalid, TooMany
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.domain.users import Allowance, User
@@ -97,7 +97,7 @@ async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
     await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
 
 
-async def post_letter(runtime: Runtime, job: Job) -> Done | Later:
+async def post_email(runtime: Runtime, job: Job) -> Done | Later:
     """The handler of the job."""
     letter = await _write(runtime, job.payload["letter"], job.payload["email"])
     if letter is None or runtime.mailer is None:
@@ -112,7 +112,7 @@ async def post_letter(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"error": posted.reason})
 
 
-async def _write(runtime: Runtime, wish: Wish, email: str) -> Letter | None:
+async def _write(runtime: Runtime, wish: Wish, email: str) -> Email | None:
     if wish == "invite":
         return await _write_invite(runtime, email)
     async with runtime.db.read() as tx:
@@ -122,24 +122,24 @@ async def _write(runtime: Runtime, wish: Wish, email: str) -> Letter | None:
     return await _write_to(runtime, wish, found[0])
 
 
-async def _write_invite(runtime: Runtime, email: str) -> Letter | None:
+async def _write_invite(runtime: Runtime, email: str) -> Email | None:
     """With a link of its own, as long as the invitation stands and nobody has taken it."""
     async with runtime.db.read() as tx:
         taken = await users.get_by_email(tx, email) is not None
         open_ones = await auth.list_invites(tx, runtime.now())
     if taken or all(link.email != email for link in open_ones):
         return None
-    return link_letter(email, "invite", await make_link(runtime, "invite", email, None))
+    return link_email(email, "invite", await make_link(runtime, "invite", email, None))
 
 
-async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Letter:
+async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Email:
     base_url = runtime.accounts.base_url
     match wish:
         case "reset":
-            return link_letter(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
+            return link_email(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
         case "register" if user.email_verified_at is None:
-            return link_letter(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
+            return link_email(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
         case "register":
-            return known_already_letter(user.email, base_url)
+            return already_registered_email(user.email, base_url)
         case _:
-            return password_changed_letter(user.email, base_url)
+            return password_changed_email(user.email, base_url)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reedbed.domain.entries import (
-    MOST_TAGS,
-    Change,
+    MAX_TAGS,
     Entry,
     EntryPage,
     EntryRow,
     EntryVersion,
+    StateChange,
     States,
     TagCount,
     ViewQuery,
@@ -21,7 +21,7 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.text import Difference, differences
 from reedbed.ingest.text import clean_text
-from reedbed.services.live import announce_counts, announce_states
+from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
 from reedbed.store import tags
 from reedbed.store.engine.database import Tx
@@ -47,7 +47,7 @@ async def create_tag(runtime: Runtime, user_id: int, name: str) -> TagCount:
         await make_tags(runtime, tx, user_id, [wanted])
         made = await tags.id_of(tx, user_id, wanted)
     assert made is not None
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
     return TagCount(made, wanted, 0, 0)
 
 
@@ -59,7 +59,7 @@ async def rename_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> 
         if not await tags.rename(tx, user_id, tag_id, wanted):
             raise Conflict("You have a tag of this name already", field="name")
         renamed = next(tag for tag in await tags.counts(tx, user_id) if tag.id == tag_id)
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
     return renamed
 
 
@@ -69,14 +69,14 @@ async def merge_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> N
         into = await tags.id_of(tx, user_id, tag_name(name))
         if into is not None and into != tag_id:
             await tags.merge(tx, user_id, tag_id, into)
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
 
 
 async def delete_tag(runtime: Runtime, user_id: int, tag_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await tags.remove(tx, user_id, tag_id):
             raise NotFound(NO_SUCH)
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
 
 
 async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]) -> None:
@@ -84,8 +84,8 @@ async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]
     if not names:
         return
     await tags.add(tx, user_id, names, runtime.now())
-    if await tags.count(tx, user_id) > MOST_TAGS:
-        raise Conflict(f"There can be at most {MOST_TAGS} tags. Delete some first.")
+    if await tags.count(tx, user_id) > MAX_TAGS:
+        raise Conflict(f"There can be at most {MAX_TAGS} tags. Delete some first.")
 
 
 NO_SUCH_ENTRY = "There is no such entry"
@@ -130,7 +130,7 @@ async def get_revisions(runtime: Runtime, user_id: int, entry_id: int) -> list[R
     return _revisions([current, *older])
 
 
-async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Change) -> EntryRow:
+async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: StateChange) -> EntryRow:
     """Set states of one entry. Reading it is remembered in the short history."""
     names = None if change.tags is None else tag_names(change.tags)
     async with runtime.db.write() as tx:
@@ -148,7 +148,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: Ch
         after = await entries.rows_by_ids(tx, user_id, [entry_id])
         if not after and (change.starred or change.later or names):
             raise NotFound(NO_SUCH_ENTRY)  # removed at this moment: what was just put on would show it
-    await announce_states(runtime, user_id, [entry_id], change)
+    await publish_states(runtime, user_id, [entry_id], change)
     # Without its last mark, an entry of a feed that was left can no longer be seen.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))
 

@@ -21,7 +21,7 @@ from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import is_private_address, root_domain
 from reedbed.ingest.discovery import typed_address
 from reedbed.services.framing.public import build_documents
@@ -32,7 +32,7 @@ from reedbed.store import refresh
 from reedbed.store.engine.database import Tx
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.feeds import feeds
-from reedbed.store.feeds.admin import OperatorFeed
+from reedbed.store.feeds.admin import AdminFeed
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.framing import settings as framing
 
@@ -41,25 +41,25 @@ from reedbed.store.framing import settings as framing
 class FeedSettings:
     """What to change of a feed; what is not given stays, None or an empty text takes it back."""
 
-    polling: bool | Same = SAME
+    polling: bool | Unset = UNSET
     """From its next good run on, a feed is scheduled again after each, or not."""
-    proxy: str | Same | None = field(default=SAME, repr=False)
-    user_agent: str | Same | None = SAME
-    username: str | Same | None = SAME
+    proxy: str | Unset | None = field(default=UNSET, repr=False)
+    user_agent: str | Unset | None = UNSET
+    username: str | Unset | None = UNSET
     """Without one there is no password."""
-    password: str | Same | None = field(default=SAME, repr=False)
-    interval: Millis | Same | None = SAME
-    max_failures: int | Same | None = SAME
-    allow_duplicate_urls: bool | Same = SAME
-    deframe: bool | Same = SAME
-    root_domain: str | Same | None = SAME
-    enforce_domain: bool | Same = SAME
-    prompt: str | Same | None = SAME
+    password: str | Unset | None = field(default=UNSET, repr=False)
+    interval: Millis | Unset | None = UNSET
+    max_failures: int | Unset | None = UNSET
+    allow_duplicate_urls: bool | Unset = UNSET
+    deframe: bool | Unset = UNSET
+    root_domain: str | Unset | None = UNSET
+    enforce_domain: bool | Unset = UNSET
+    prompt: str | Unset | None = UNSET
 
 
-async def change_settings(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: FeedSettings) -> bool:
+async def change_settings(tx: Tx, runtime: Runtime, feed: AdminFeed, wanted: FeedSettings) -> bool:
     """Whether the feed is due now because of it."""
-    if not isinstance(wanted.polling, Same):
+    if not isinstance(wanted.polling, Unset):
         await operator_feeds.set_polling(tx, feed.id, polling=wanted.polling)
         feed = replace(feed, polling=wanted.polling)
     changed = _changed_fetching(runtime, feed.fetching, wanted)
@@ -85,7 +85,7 @@ def _changed_fetching(runtime: Runtime, current: FeedFetching, wanted: FeedSetti
     }
     given = {name: getattr(wanted, name) for name in checks}
     checked: dict[str, Any] = {
-        name: checks[name](value) for name, value in given.items() if not isinstance(value, Same)
+        name: checks[name](value) for name, value in given.items() if not isinstance(value, Unset)
     }
     changed: dict[str, Any] = {
         name: value for name, value in checked.items() if value != getattr(current, name)
@@ -104,8 +104,8 @@ def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) ->
 
 def _changed_password(current: FeedFetching, wanted: FeedSettings, username: str | None) -> dict[str, Any]:
     """What was there is never read, so one that is given counts as another."""
-    password = wanted.password if isinstance(wanted.password, Same) else check_password(wanted.password)
-    if not isinstance(password, Same):
+    password = wanted.password if isinstance(wanted.password, Unset) else check_password(wanted.password)
+    if not isinstance(password, Unset):
         check_login(username, password)
     if isinstance(password, str):
         return {"password": password}
@@ -113,7 +113,7 @@ def _changed_password(current: FeedFetching, wanted: FeedSettings, username: str
     return {"password": None} if gone and current.has_password else {}
 
 
-async def _change_framing(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: FeedSettings) -> None:
+async def _change_framing(tx: Tx, runtime: Runtime, feed: AdminFeed, wanted: FeedSettings) -> None:
     known = await framing.settings_of(tx, feed.id)
     current = known or FeedFraming()
     given = {
@@ -122,7 +122,7 @@ async def _change_framing(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: 
         "enforce_domain": wanted.enforce_domain,
         "prompt": _checked(wanted.prompt, check_prompt),
     }
-    changed = replace(current, **{name: value for name, value in given.items() if value is not SAME})
+    changed = replace(current, **{name: value for name, value in given.items() if value is not UNSET})
     if known is None and changed.deframe and changed.root_domain is None:
         # Like one that is added to be deframed: it belongs to its site until the operator says otherwise.
         changed = replace(changed, root_domain=root_domain(feed.url))
@@ -133,8 +133,8 @@ async def _change_framing(tx: Tx, runtime: Runtime, feed: OperatorFeed, wanted: 
     await ask_feed_later(tx, feed.id, runtime.now())
 
 
-def _checked(value: str | Same | None, check: Callable[[str | None], str | None]) -> str | Same | None:
-    return value if isinstance(value, Same) else check(value)
+def _checked(value: str | Unset | None, check: Callable[[str | None], str | None]) -> str | Unset | None:
+    return value if isinstance(value, Unset) else check(value)
 
 
 def _root_domain(text: str | None) -> str | None:
@@ -145,18 +145,18 @@ NO_SUCH_FEED = "There is no such feed."
 ALREADY_ADDED = "This feed has been added already."
 IS_DELETED = "This feed is deleted. Add it again first."
 IS_DISABLED = "This feed is disabled. Enable it first."
-LONGEST_NUMBER = 16
+MAX_NUMBER_LENGTH = 16
 IS_PRIVATE = "This address holds a secret, so its feed belongs to one reader and is never shown to others."
 
 
-async def list_feeds(runtime: Runtime) -> Sequence[OperatorFeed]:
+async def list_feeds(runtime: Runtime) -> Sequence[AdminFeed]:
     async with runtime.db.read() as tx:
         return await operator_feeds.every(tx, runtime.now())
 
 
 async def add_feed(
     runtime: Runtime, url: str, settings: FeedSettings | None = None, *, with_root_domain: bool = True
-) -> OperatorFeed:
+) -> AdminFeed:
     """A new feed is neither enabled nor polled; one that people follow already stays as it is for them."""
     address = typed_address(url)
     if is_private_address(address):
@@ -177,7 +177,7 @@ async def add_feed(
         return await _now(tx, runtime, feed_id)
 
 
-async def delete_feed(runtime: Runtime, named: str) -> OperatorFeed:
+async def delete_feed(runtime: Runtime, named: str) -> AdminFeed:
     """Softly: its address may be added or followed again. Those who follow it go on reading it."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
@@ -189,7 +189,7 @@ async def delete_feed(runtime: Runtime, named: str) -> OperatorFeed:
         return await _now(tx, runtime, feed.id)
 
 
-async def enable_feed(runtime: Runtime, named: str) -> OperatorFeed:
+async def enable_feed(runtime: Runtime, named: str) -> AdminFeed:
     """The doors serve it and workers may take it, when it is scheduled; this alone schedules nothing."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
@@ -202,7 +202,7 @@ async def enable_feed(runtime: Runtime, named: str) -> OperatorFeed:
     return changed
 
 
-async def disable_feed(runtime: Runtime, named: str) -> OperatorFeed:
+async def disable_feed(runtime: Runtime, named: str) -> AdminFeed:
     """The doors are shut at once and no worker takes it, whatever the schedule says."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
@@ -210,7 +210,7 @@ async def disable_feed(runtime: Runtime, named: str) -> OperatorFeed:
         return await _now(tx, runtime, feed.id)
 
 
-async def sync_feed(runtime: Runtime, named: str) -> OperatorFeed:
+async def sync_feed(runtime: Runtime, named: str) -> AdminFeed:
     """Run now: last error, lease and stop are cleared. A feed that is not polled runs this once."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
@@ -223,7 +223,7 @@ async def sync_feed(runtime: Runtime, named: str) -> OperatorFeed:
     return changed
 
 
-async def change_feed(runtime: Runtime, named: str, settings: FeedSettings) -> OperatorFeed:
+async def change_feed(runtime: Runtime, named: str, settings: FeedSettings) -> AdminFeed:
     """Another way of fetching is tried at once: the feed is due, its document is read anew, a stop ends."""
     async with runtime.db.write() as tx:
         feed = await _find(tx, runtime, named)
@@ -240,7 +240,7 @@ async def list_root_domains(runtime: Runtime) -> Sequence[tuple[str, int]]:
         return await framing.root_domains(tx)
 
 
-async def find_feed(runtime: Runtime, named: str) -> OperatorFeed:
+async def find_feed(runtime: Runtime, named: str) -> AdminFeed:
     async with runtime.db.read() as tx:
         feed = await _look_up(tx, runtime, named)
     if feed is None or feed.deleted:
@@ -248,15 +248,15 @@ async def find_feed(runtime: Runtime, named: str) -> OperatorFeed:
     return feed
 
 
-async def _look_up(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed | None:
+async def _look_up(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
     """By its number or its address."""
     now, word = runtime.now(), named.strip()
-    if word.isascii() and word.isdigit() and len(word) <= LONGEST_NUMBER:
+    if word.isascii() and word.isdigit() and len(word) <= MAX_NUMBER_LENGTH:
         return await operator_feeds.by_id(tx, int(word), now)
     return await operator_feeds.by_url(tx, typed_address(word), now)
 
 
-async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:
+async def _find(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:
     feed = await _look_up(tx, runtime, named)
     if feed is None:
         raise NotFound(NO_SUCH_FEED)
@@ -265,7 +265,7 @@ async def _find(tx: Tx, runtime: Runtime, named: str) -> OperatorFeed:
     return feed
 
 
-async def _now(tx: Tx, runtime: Runtime, feed_id: int) -> OperatorFeed:
+async def _now(tx: Tx, runtime: Runtime, feed_id: int) -> AdminFeed:
     feed = await operator_feeds.by_id(tx, feed_id, runtime.now())
     assert feed is not None
     return feed

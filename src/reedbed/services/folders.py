@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.summaries import check_summary_words
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders
 from reedbed.store.engine.database import Tx
 
-MOST_FOLDERS = 1_000
+MAX_FOLDERS = 1_000
 
 
 async def create_folder(runtime: Runtime, user_id: int, name: str, parent_id: int | None = None) -> FolderRow:
@@ -33,8 +33,8 @@ async def change_folder(
     folder_id: int,
     *,
     name: str | None = None,
-    parent: int | Same | None = SAME,
-    summary_words: int | Same | None = SAME,
+    parent: int | Unset | None = UNSET,
+    summary_words: int | Unset | None = UNSET,
 ) -> FolderRow:
     """Rename, move into another folder (None is the top), summarise; what is left out stays."""
     async with runtime.db.write() as tx:
@@ -43,9 +43,9 @@ async def change_folder(
         changed = replace(
             folder,
             name=folder.name if name is None else folder_name(name),
-            parent_id=folder.parent_id if isinstance(parent, Same) else parent,
+            parent_id=folder.parent_id if isinstance(parent, Unset) else parent,
             summary_words=folder.summary_words
-            if isinstance(summary_words, Same)
+            if isinstance(summary_words, Unset)
             else check_summary_words(summary_words),
         )
         check_place(rows, changed.parent_id, folder_id)
@@ -90,8 +90,8 @@ async def _locked(tx: Tx, user_id: int) -> list[FolderRow]:
 
 
 def _check_room(rows: Sequence[FolderRow]) -> None:
-    if len(rows) >= MOST_FOLDERS:
-        raise Conflict(f"There can be at most {MOST_FOLDERS} folders.")
+    if len(rows) >= MAX_FOLDERS:
+        raise Conflict(f"There can be at most {MAX_FOLDERS} folders.")
 
 
 def _find(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:
@@ -109,4 +109,4 @@ def _check_name_is_free(
 
 
 async def _announce(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))

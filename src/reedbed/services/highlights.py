@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.highlights import Highlight, Passage, check_note, check_passage, occurs
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
@@ -13,7 +13,7 @@ from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 from reedbed.store.visibility import hold_entry
 
-MOST_HIGHLIGHTS = 10_000
+MAX_HIGHLIGHTS = 10_000
 NO_SUCH = "There is no such highlight"
 AT_ONCE = 200
 
@@ -37,8 +37,8 @@ async def create_highlight(
     async with runtime.db.write() as tx:
         if not await hold_entry(tx, entry_id):
             raise NotFound(NO_SUCH_ENTRY)
-        if await highlights.count(tx, user_id) >= MOST_HIGHLIGHTS:
-            raise Conflict(f"There can be at most {MOST_HIGHLIGHTS} highlights. Delete some first.")
+        if await highlights.count(tx, user_id) >= MAX_HIGHLIGHTS:
+            raise Conflict(f"There can be at most {MAX_HIGHLIGHTS} highlights. Delete some first.")
         about = (entry.id, entry.title, entry.url)
         made = await highlights.add(tx, user_id, about, passage, tidy_note, runtime.now())
     await _announce(runtime, user_id, made)
@@ -90,4 +90,6 @@ def _check_occurs(passage: Passage, entry: EntryWords) -> None:
 
 async def _announce(runtime: Runtime, user_id: int, highlight: Highlight) -> None:
     ids = [] if highlight.entry_id is None else [str(highlight.entry_id)]
-    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids}))
+    await runtime.bus.publish(
+        ChangeEvent("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids})
+    )

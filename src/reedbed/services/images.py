@@ -9,7 +9,7 @@ import structlog
 
 from reedbed.domain.errors import NotFound, Unavailable
 from reedbed.domain.images import MAIL_KEY, picture_type, signed_address, signed_path
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import DAY
@@ -31,7 +31,7 @@ _BUSY = "Many pictures are being fetched. Try again in a moment."
 
 
 @record
-class Picture:
+class ProxiedImage:
     media_type: str
     data: bytes
 
@@ -90,7 +90,7 @@ def _as_it_is(url: str) -> str:
     return url
 
 
-async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> Picture:
+async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> ProxiedImage:
     """The picture behind a signed path."""
     url = signed_address(runtime.secret, signature, encoded)
     if url is not None and url.startswith(MAIL_KEY):
@@ -104,15 +104,15 @@ async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str |
         data = await _fetch(runtime, url)
         if cache is not None:
             await asyncio.to_thread(cache.put, url, data)
-    return Picture(picture_type(data) or "application/octet-stream", data)
+    return ProxiedImage(picture_type(data) or "application/octet-stream", data)
 
 
-async def _from_mail(runtime: Runtime, key: str) -> Picture:
+async def _from_mail(runtime: Runtime, key: str) -> ProxiedImage:
     async with runtime.db.read() as tx:
         found = await blobs.kept(tx, key)
     if found is None:
         raise NotFound(_NONE)
-    return Picture(*found)
+    return ProxiedImage(*found)
 
 
 async def _fetch(runtime: Runtime, url: str) -> bytes:
@@ -180,7 +180,7 @@ async def _give_icon(runtime: Runtime, feed_id: int, icon_id: int | None) -> Non
         await blobs.set_icon(tx, feed_id, icon_id, runtime.now())
     log.debug("icon looked for", feed=feed_id, found=icon_id is not None)
     if icon_id is not None:
-        await runtime.bus.publish(Hint("subscriptions", feed_id=feed_id))
+        await runtime.bus.publish(ChangeEvent("subscriptions", feed_id=feed_id))
 
 
 def _origin(site_url: str) -> str | None:

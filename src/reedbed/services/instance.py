@@ -18,12 +18,12 @@ from reedbed import __version__
 from reedbed.domain.ai import shown_state
 from reedbed.domain.errors import CannotStart, ReedbedError, Unavailable
 from reedbed.domain.instance import NO_DATABASE, SILENT_AFTER, Gauge, Measured, Problem, exposition, problems
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.retention import is_due
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.domain.users import User
-from reedbed.services.jobs import first_look, while_alone
+from reedbed.services.jobs import first_look, run_exclusively
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import index_everything
 from reedbed.store import ai, startup, users
@@ -93,7 +93,7 @@ async def _look(runtime: Runtime) -> None:
         async def work() -> None:
             await check(runtime)
 
-        await while_alone(runtime, "health", work)
+        await run_exclusively(runtime, "health", work)
 
 
 async def _checked_at(tx: Tx) -> Instant:
@@ -364,5 +364,5 @@ async def _beat(runtime: Runtime, role: str, started_at: Instant, *, may_bury: b
     for name in dead:
         log.warning("a process fell silent, its work is free", process=name)
     if dead:
-        await runtime.bus.publish(Hint("wake"))
+        await runtime.bus.publish(ChangeEvent("wake"))
     return True

@@ -14,10 +14,10 @@ from reedbed.services.rules import notify as rule_notices
 from reedbed.services.transfer import jobs as library_jobs
 
 HANDLERS: Mapping[str, Handler] = {
-    email.JOB_KIND: email.post_letter,
+    email.JOB_KIND: email.post_email,
     library_jobs.JOB_KIND: library_jobs.run_import,
-    newsletter_senders.LEAVING_JOB: newsletter_senders.tell_list,
-    refresh_progress.JOB_KIND: refresh_progress.tell_progress,
+    newsletter_senders.LEAVING_JOB: newsletter_senders.report_list,
+    refresh_progress.JOB_KIND: refresh_progress.report_progress,
     arrival.ARTICLES_JOB: articles.fetch_articles,
     arrival.RULES_JOB: rule_runs.run_rules,
     retention.CLEANUP_JOB: retention.run_cleanup,
@@ -25,7 +25,7 @@ HANDLERS: Mapping[str, Handler] = {
     digests.DIGEST_JOB: digests.write_digest,
     digests.JOB_KIND: digests.post_digest,
     jobs.FRAMING_JOB: framing_asking.read_feed,
-    push.NEWS_JOB: push.tell_news,
+    push.NEWS_JOB: push.report_new_entries,
     push.NOTE_JOB: push.send_note,
     questions.JOB_KIND: questions.answer_question,
     articles.SAVED_JOB: articles.read_saved_page,

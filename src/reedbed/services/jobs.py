@@ -11,7 +11,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import ReedbedError, Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import next_try
 from reedbed.domain.times import MINUTE, SECOND, Instant, Millis, is_ahead
@@ -25,8 +25,8 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 LEASE = 2 * MINUTE
-MOST_ATTEMPTS = 5
-MOST_DEATHS = 50
+MAX_ATTEMPTS = 5
+MAX_DEATHS = 50
 """A machine may go down many times before it is the job's fault."""
 _RETRY = 10 * SECOND
 _AFTER_TROUBLE = 2 * SECOND
@@ -59,7 +59,7 @@ async def enqueue(
 
 async def wake_jobs(runtime: Runtime) -> None:
     """A job was added: a worker need not sleep until it looks by itself."""
-    await runtime.bus.publish(Hint("wake", data={"for": "jobs"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
 
 
 async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
@@ -85,7 +85,7 @@ async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
 
 async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
     """How it ended; None when it goes on later."""
-    if job.attempts > MOST_DEATHS:
+    if job.attempts > MAX_DEATHS:
         await _note_failure(runtime, job, RuntimeError("whoever ran it died"))
         return "failed"
     beating = asyncio.create_task(_beat(runtime, job))
@@ -113,12 +113,12 @@ async def note_progress(
         await jobs.record_progress(
             tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})}
         )
-    await announce(runtime, job, done, total)
+    await publish_events(runtime, job, done, total)
 
 
-async def announce(runtime: Runtime, job: Job, done: int, total: int) -> None:
+async def publish_events(runtime: Runtime, job: Job, done: int, total: int) -> None:
     data = {"job": str(job.id), "kind": job.kind, "done": done, "total": total}
-    await runtime.bus.publish(Hint("progress", user_id=job.user_id, data=data))
+    await runtime.bus.publish(ChangeEvent("progress", user_id=job.user_id, data=data))
 
 
 def try_again(runtime: Runtime, job: Job, *, give_up_after: Millis, least: Millis = MINUTE) -> Later | None:
@@ -160,7 +160,7 @@ async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> No
 
 
 async def _note_failure(runtime: Runtime, job: Job, error: Exception) -> None:
-    final = isinstance(error, ReedbedError) or job.attempts >= MOST_ATTEMPTS
+    final = isinstance(error, ReedbedError) or job.attempts >= MAX_ATTEMPTS
     log.error("a job failed", job=job.id, kind=job.kind, attempt=job.attempts, exc_info=error)
     message = error.message if isinstance(error, ReedbedError) else "Something went wrong. Try again."
     now = runtime.now()
@@ -190,7 +190,7 @@ async def release(runtime: Runtime, name: str) -> None:
         await jobs.release_lease(tx, name, runtime.name)
 
 
-async def while_alone(
+async def run_exclusively(
     runtime: Runtime, name: str, work: Callable[[], Awaitable[None]], *, ttl: Millis = TTL
 ) -> bool:
     """Do this if no other process does it; False without doing it otherwise.

@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from reedbed.domain.entries import Change
+from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import TooMany
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.domain.users import Caller
-from reedbed.events.bus import Listener, new_hint_id
+from reedbed.events.bus import Listener, new_event_id
 from reedbed.services.auth import still_open
-from reedbed.services.runtime import Meters, Runtime
+from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import subscriptions
 
 HEARTBEAT_SECONDS = 30.0
@@ -21,7 +21,7 @@ SHOWN = frozenset(
     {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "notice", "resync"}
 )
 HEARD = SHOWN | {"stopping"}
-BEGINNING = Hint("beginning")
+BEGINNING = ChangeEvent("beginning")
 MANY_STREAMS = "Too many live streams of yours are open. Close some pages or apps that show news."
 RETRY_SECONDS = 60
 
@@ -32,9 +32,9 @@ def check_room(runtime: Runtime, caller: Caller) -> None:
         raise TooMany(MANY_STREAMS, RETRY_SECONDS)
 
 
-async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[Hint | None]:
+async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[ChangeEvent | None]:
     """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
-    ear = Ear(caller.user_id)
+    ear = EventListener(caller.user_id)
     if not _has_room(runtime, caller):  # others were opened since `check_room`
         return
     with runtime.bus.listen(ear.wants) as listener, _counted(runtime.meters, caller.user_id):
@@ -56,7 +56,7 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
                 yield hint
 
 
-class Ear:
+class EventListener:
     """What of all hints concerns a user.
 
     While it is not known which feeds they follow, nothing of any feed is left out: a hint of a feed that was
@@ -68,10 +68,10 @@ class Ear:
     def __init__(self, user_id: int) -> None:
         self._user_id = user_id
         self._feeds = frozenset[int]()
-        self._change: Hint | None = BEGINNING
+        self._change: ChangeEvent | None = BEGINNING
         """The last that was heard of and is not learnt yet."""
 
-    def wants(self, hint: Hint) -> bool:
+    def wants(self, hint: ChangeEvent) -> bool:
         # Asked of every stream for every hint of anybody's: what most of them are is known first.
         if hint.user_id is not None and hint.user_id != self._user_id:
             return False
@@ -81,16 +81,16 @@ class Ear:
             self._change = hint
         return hint.user_id is not None or hint.topic in HEARD
 
-    def is_change(self, hint: Hint) -> bool:
+    def is_change(self, hint: ChangeEvent) -> bool:
         """Whether this user may follow other feeds now."""
         return hint.topic == "resync" or (hint.topic == "subscriptions" and hint.user_id == self._user_id)
 
-    def learn(self, feeds: frozenset[int], *, because: Hint) -> None:
+    def learn(self, feeds: frozenset[int], *, because: ChangeEvent) -> None:
         self._feeds = feeds
         if self._change is because:
             self._change = None
 
-    def shows(self, hint: Hint) -> bool:
+    def shows(self, hint: ChangeEvent) -> bool:
         if hint.topic not in SHOWN:
             return False
         if hint.user_id is not None:
@@ -100,7 +100,7 @@ class Ear:
 
 async def _heard(
     runtime: Runtime, listener: Listener, caller: Caller, ends_at: Instant
-) -> AsyncGenerator[Hint | None]:
+) -> AsyncGenerator[ChangeEvent | None]:
     while runtime.now() < ends_at:
         hint = await listener.next(HEARTBEAT_SECONDS)
         missed, listener.missed = listener.missed, False
@@ -119,7 +119,7 @@ def _has_room(runtime: Runtime, caller: Caller) -> bool:
 
 
 @contextmanager
-def _counted(meters: Meters, user_id: int) -> Generator[None]:
+def _counted(meters: Metrics, user_id: int) -> Generator[None]:
     by_user = meters.streams_by_user
     meters.open_streams += 1
     by_user[user_id] = by_user.get(user_id, 0) + 1
@@ -132,18 +132,18 @@ def _counted(meters: Meters, user_id: int) -> Generator[None]:
             del by_user[user_id]
 
 
-def _catch_up(runtime: Runtime, last_id: str | None) -> list[Hint]:
+def _catch_up(runtime: Runtime, last_id: str | None) -> list[ChangeEvent]:
     if not last_id:
         return []
     missed = runtime.bus.since(last_id)
     return [_resync()] if missed is None else missed
 
 
-def _resync() -> Hint:
-    return Hint("resync", id=new_hint_id())
+def _resync() -> ChangeEvent:
+    return ChangeEvent("resync", id=new_event_id())
 
 
-def _revokes(hint: Hint, caller: Caller) -> bool:
+def _revokes(hint: ChangeEvent, caller: Caller) -> bool:
     if hint.topic != "revoked" or hint.user_id != caller.user_id:
         return False
     session, token = hint.data.get("session_id"), hint.data.get("token_id")
@@ -160,19 +160,21 @@ async def _followed(runtime: Runtime, user_id: int) -> frozenset[int]:
         return await subscriptions.feed_ids(tx, user_id)
 
 
-MOST_NAMED = 200
+MAX_NAMED = 200
 """A hint about more entries names none of them: the list is read again."""
 
 
-async def announce_states(runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: Change) -> None:
-    named = [str(id) for id in entry_ids] if len(entry_ids) <= MOST_NAMED else []
+async def publish_states(
+    runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: StateChange
+) -> None:
+    named = [str(id) for id in entry_ids] if len(entry_ids) <= MAX_NAMED else []
     data: dict[str, Any] = {"ids": named}
     for name in ("read", "starred", "later", "tags"):
         if (value := getattr(change, name)) is not None:
             data[name] = value
-    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data=data))
-    await announce_counts(runtime, user_id)
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))
+    await publish_counts(runtime, user_id)
 
 
-async def announce_counts(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(Hint("counts", user_id=user_id))
+async def publish_counts(runtime: Runtime, user_id: int) -> None:
+    await runtime.bus.publish(ChangeEvent("counts", user_id=user_id))

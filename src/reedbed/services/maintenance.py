@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY
-from reedbed.services.read_state import recount_each_day, sweep_dead
+from reedbed.services.read_state import delete_dead_processes, recount_each_day
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import mend_search_each_hour, tidy_search
-from reedbed.services.sign_in import sweep_sign_ins
+from reedbed.services.search import repair_search_each_hour, tidy_search
+from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import forget_stories
 from reedbed.services.webhooks import forget_calls
 from reedbed.store import ai, auth, instance, jobs, newsletters, summaries, users
@@ -43,18 +43,18 @@ async def bring_back_the_future(runtime: Runtime) -> int:
         )
 
 
-async def sweep_sessions(runtime: Runtime) -> int:
+async def delete_expired_sessions(runtime: Runtime) -> int:
     now = runtime.now()
     async with runtime.db.write() as tx:
         return await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
 
 
-async def sweep_history(runtime: Runtime) -> int:
+async def delete_old_history(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await feed_history.delete_old_stats(tx, runtime.now() - HISTORY_KEPT)
 
 
-async def sweep_jobs(runtime: Runtime) -> int:
+async def delete_old_jobs(runtime: Runtime) -> int:
     """Those that ended long ago, and of all that ended what they worked on."""
     for _ in range(PIECES):
         async with runtime.db.write() as tx:
@@ -64,17 +64,17 @@ async def sweep_jobs(runtime: Runtime) -> int:
         return await jobs.delete_finished(tx, runtime.now() - JOBS_KEPT)
 
 
-async def sweep_links(runtime: Runtime) -> int:
+async def delete_expired_links(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await auth.delete_expired(tx, runtime.now())
 
 
-async def sweep_events(runtime: Runtime) -> int:
+async def delete_old_audit_events(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await users.delete_old_events(tx, runtime.now() - EVENTS_KEPT)
 
 
-async def sweep_summaries(runtime: Runtime) -> int:
+async def delete_expired_summaries(runtime: Runtime) -> int:
     """What no entry has any more, and what waits for a model that is no longer asked."""
     model = runtime.ai.model
     async with runtime.db.write() as tx:
@@ -83,7 +83,7 @@ async def sweep_summaries(runtime: Runtime) -> int:
         return waiting + await summaries.delete_expired(tx, before) + await analyses.sweep(tx, before)
 
 
-async def sweep_mail(runtime: Runtime) -> int:
+async def delete_old_mail(runtime: Runtime) -> int:
     """Pictures of mails that are gone, and deliveries too old to be replayed."""
     now = runtime.now()
     async with runtime.db.write() as tx:
@@ -92,16 +92,16 @@ async def sweep_mail(runtime: Runtime) -> int:
 
 
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
-    "sessions": sweep_sessions,
-    "history": sweep_history,
-    "jobs": sweep_jobs,
-    "mail links": sweep_links,
-    "sign-ins": sweep_sign_ins,
-    "events": sweep_events,
+    "sessions": delete_expired_sessions,
+    "history": delete_old_history,
+    "jobs": delete_old_jobs,
+    "mail links": delete_expired_links,
+    "sign-ins": delete_expired_sign_ins,
+    "events": delete_old_audit_events,
     "webhook calls": forget_calls,
-    "mail": sweep_mail,
-    "summaries": sweep_summaries,
-    "unread rows": sweep_dead,
+    "mail": delete_old_mail,
+    "summaries": delete_expired_summaries,
+    "unread rows": delete_dead_processes,
     "stories": forget_stories,
 }
 """Each says how much it did; none fails because another did. These delete by age."""
@@ -109,6 +109,6 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
 UPKEEP: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "counts": recount_each_day,
     "search index": tidy_search,
-    "search gaps": mend_search_each_hour,
+    "search gaps": repair_search_each_hour,
 }
 """The same, whatever the clock says."""

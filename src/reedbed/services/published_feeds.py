@@ -7,7 +7,7 @@ from html import escape
 from reedbed.domain.articles import content_for_programs
 from reedbed.domain.digests import Digest, digest_html, digest_title
 from reedbed.domain.errors import Conflict, NotFound, TooMany
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
 from reedbed.domain.records import record
 from reedbed.domain.stories import StoryLine
@@ -23,7 +23,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 
-MOST_PUBLISHED = 100
+MAX_PUBLISHED = 100
 ENTRIES = 50
 NO_SUCH = "There is no such published feed"
 PER_ADDRESS = Allowance(30, 0.1)
@@ -32,7 +32,7 @@ TOUCH_EVERY = HOUR
 
 
 @record
-class Opened:
+class OpenedFeed:
     """A published feed and its address, which is shown this once."""
 
     feed: PublishedFeed
@@ -46,17 +46,17 @@ class Publication:
     """Newest first."""
 
 
-async def publish_view(runtime: Runtime, user_id: int, name: str, view: PublishedView) -> Opened:
+async def publish_view(runtime: Runtime, user_id: int, name: str, view: PublishedView) -> OpenedFeed:
     tidy, token = check_feed_name(name), new_token()
     async with runtime.db.write() as tx:
         await _check_view(tx, user_id, view)
-        if await published_feeds.count(tx, user_id) >= MOST_PUBLISHED:
-            raise Conflict(f"There can be at most {MOST_PUBLISHED} published feeds. Delete some first.")
+        if await published_feeds.count(tx, user_id) >= MAX_PUBLISHED:
+            raise Conflict(f"There can be at most {MAX_PUBLISHED} published feeds. Delete some first.")
         made = await published_feeds.add(
             tx, user_id, tidy, view, token_hash=token_hash(token), now=runtime.now()
         )
     await _announce(runtime, user_id)
-    return Opened(made, token)
+    return OpenedFeed(made, token)
 
 
 async def get_published(runtime: Runtime, user_id: int, feed_id: int) -> PublishedFeed:
@@ -72,16 +72,16 @@ async def rename_published(runtime: Runtime, user_id: int, feed_id: int, name: s
     return changed
 
 
-async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> Opened:
+async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> OpenedFeed:
     """A new address; the old one is dead."""
     token = new_token()
     async with runtime.db.write() as tx:
         changed = _found(await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token)))
     await _announce(runtime, user_id)
-    return Opened(changed, token)
+    return OpenedFeed(changed, token)
 
 
-async def take_back(runtime: Runtime, user_id: int, feed_id: int) -> None:
+async def undo_last(runtime: Runtime, user_id: int, feed_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await published_feeds.remove(tx, user_id, feed_id):
             raise NotFound(NO_SUCH)
@@ -247,4 +247,4 @@ def _found(feed: PublishedFeed | None) -> PublishedFeed:
 
 async def _announce(runtime: Runtime, user_id: int) -> None:
     data = {"what": "published_feeds", "ids": list[str]()}
-    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data=data))
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 NOTE_JOB = "push"
 NEWS_JOB = "push_news"
-MOST_DEVICES = 20
+MAX_DEVICES = 20
 NO_SUCH = "There is no such device."
 PER_DEVICE = Allowance(30, 1 / 30)
 """Bursts are fine; a stream of notes would only be switched off."""
@@ -44,8 +44,8 @@ async def add_device(
     address = check_address(endpoint, p256dh, auth)
     async with runtime.db.write() as tx:
         known = await push.of_user(tx, caller.user_id)
-        if len(known) >= MOST_DEVICES and all(one.address.endpoint != address.endpoint for one in known):
-            raise Conflict(f"There can be at most {MOST_DEVICES} devices. Remove one first.")
+        if len(known) >= MAX_DEVICES and all(one.address.endpoint != address.endpoint for one in known):
+            raise Conflict(f"There can be at most {MAX_DEVICES} devices. Remove one first.")
         return await push.put(
             tx,
             caller.user_id,
@@ -93,7 +93,7 @@ async def leave_news(
             await jobs.add(tx, NEWS_JOB, payload, now=now, user_id=user_id)
 
 
-async def tell_news(runtime: Runtime, job: Job) -> Done | Later:
+async def report_new_entries(runtime: Runtime, job: Job) -> Done | Later:
     """The handler of the job about a feed. What was read or muted meanwhile is no news."""
     assert job.user_id is not None
     feed_id = job.payload["feed_id"]

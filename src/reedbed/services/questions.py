@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.ai.extractive import excerpt, quote
-from reedbed.ai.prompts import LONGEST_PASSAGE, Reading, answer_prompt
+from reedbed.ai.prompts import MAX_PASSAGE, Reading, answer_prompt
 from reedbed.ai.responses import read_answer
-from reedbed.domain.digests import Scope, Sentence, sources_of
+from reedbed.domain.digests import DigestScope, Sentence, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import (
     CANDIDATES,
     FAILED,
     KEPT,
     AnswerText,
-    Passage,
+    CitablePassage,
     Question,
     best_passages,
     check_question,
@@ -28,7 +28,7 @@ from reedbed.domain.questions import (
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.users import User
 from reedbed.ingest.text import clean_text
-from reedbed.services.ai import ask_model, kept_here, variant_for
+from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.jobs import Done, Later, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
@@ -41,12 +41,12 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 JOB_KIND = "question"
-EVERYTHING = Scope()
+EVERYTHING = DigestScope()
 NO_SUCH_QUESTION = "There is no such question"
-MOST_HTML = 100_000
+MAX_HTML = 100_000
 
 
-async def ask_question(runtime: Runtime, user: User, text: str, scope: Scope = EVERYTHING) -> Question:
+async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestScope = EVERYTHING) -> Question:
     """A pending question; `NotFound` where the scope names nothing of the user's."""
     asked, now = check_question(text), runtime.now()
     async with runtime.db.write() as tx:
@@ -113,14 +113,16 @@ async def _answer(runtime: Runtime, user: User, question: Question) -> None:
         await _tell(runtime, question, "answering", claim=said)
 
 
-async def _find(runtime: Runtime, user_id: int, scope: Scope, words: Sequence[str]) -> list[Passage]:
+async def _find(
+    runtime: Runtime, user_id: int, scope: DigestScope, words: Sequence[str]
+) -> list[CitablePassage]:
     rows = await _candidates(runtime, user_id, scope, search_for(words, scope.q))
     async with runtime.db.read() as tx:
         found = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
     return await asyncio.to_thread(lambda: [_passage(one) for one in found])
 
 
-async def _candidates(runtime: Runtime, user_id: int, scope: Scope, text: str) -> Sequence[EntryRow]:
+async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: str) -> Sequence[EntryRow]:
     """The entries that may tell; for a question without a word to look for, the newest ones."""
     view = _view(scope)
     if text:
@@ -133,11 +135,11 @@ async def _candidates(runtime: Runtime, user_id: int, scope: Scope, text: str) -
     return newest.rows if newest is not None else ()
 
 
-def _passage(words: EntryWords) -> Passage:
-    return Passage(
+def _passage(words: EntryWords) -> CitablePassage:
+    return CitablePassage(
         entry_id=words.id,
         title=words.title,
-        text=clean_text(words.content[:MOST_HTML]) or words.summary,
+        text=clean_text(words.content[:MAX_HTML]) or words.summary,
         feed_id=words.feed_id,
         feed=words.feed_title,
         at=words.sort_at,
@@ -146,12 +148,16 @@ def _passage(words: EntryWords) -> Passage:
 
 
 async def _told(
-    runtime: Runtime, user: User, question: Question, worth: Mapping[str, float], passages: Sequence[Passage]
+    runtime: Runtime,
+    user: User,
+    question: Question,
+    worth: Mapping[str, float],
+    passages: Sequence[CitablePassage],
 ) -> tuple[AnswerText, str]:
     """The answer and who gave it: the model, or the entries' own sentences where it is not to be had."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
-        kept = await kept_here(tx, runtime, user.id)
+        kept = await must_stay_local(tx, runtime, user.id)
     free = [one for one in passages if one.feed_id not in kept] if variant.model != EXTRACT else []
     if free:
         answer = await _by_model(runtime, user.id, question, variant, worth, free)
@@ -168,12 +174,12 @@ async def _by_model(
     question: Question,
     variant: Variant,
     worth: Mapping[str, float],
-    passages: Sequence[Passage],
+    passages: Sequence[CitablePassage],
 ) -> AnswerText | None:
     read = await asyncio.to_thread(best_passages, worth, passages)
     numbers = dict(enumerate(read, 1))
     readings = [
-        Reading(number, one.title, one.feed, excerpt(worth, one, LONGEST_PASSAGE))
+        Reading(number, one.title, one.feed, excerpt(worth, one, MAX_PASSAGE))
         for number, one in numbers.items()
     ]
     prompt = answer_prompt(question.question, readings, variant.language)
@@ -194,8 +200,8 @@ async def _fail(runtime: Runtime, question: Question, why: str) -> None:
 
 async def _tell(runtime: Runtime, question: Question, stage: str, **more: object) -> None:
     data = {"kind": JOB_KIND, "question_id": str(question.id), "stage": stage, **more}
-    await runtime.bus.publish(Hint("progress", user_id=question.user_id, data=data))
+    await runtime.bus.publish(ChangeEvent("progress", user_id=question.user_id, data=data))
 
 
-def _view(scope: Scope) -> ViewQuery:
+def _view(scope: DigestScope) -> ViewQuery:
     return ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag)

@@ -2,12 +2,12 @@
 
 import structlog
 
-from reedbed.domain.entries import Change, Marked, Selection, tag_names
+from reedbed.domain.entries import MarkResult, Selection, StateChange, tag_names
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import DAY, Instant
 from reedbed.services.entries import NO_SUCH_ENTRY, NO_SUCH_LIST, make_tags
 from reedbed.services.jobs import run_every
-from reedbed.services.live import announce_counts, announce_states
+from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import new_token, token_hash
 from reedbed.store import tags
@@ -18,15 +18,15 @@ from reedbed.store.read_state import stars as history
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state import undo, unread
 from reedbed.store.read_state.counts import recount, users_to_recount
-from reedbed.store.read_state.mark import Chosen, mark_all
+from reedbed.store.read_state.mark import ResolvedSelection, mark_all
 from reedbed.store.read_state.mark import mark as mark_chosen
 from reedbed.store.visibility import feeds_of
 
-MOST_IDS = 10_000
+MAX_IDS = 10_000
 HISTORY_KEPT = 90 * DAY
 
 
-async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bool = True) -> Marked:
+async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bool = True) -> MarkResult:
     _check(selection)
     token = new_token()
     async with runtime.db.write() as tx:
@@ -38,26 +38,26 @@ async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bo
         else:
             if selection.ids and not read:
                 await marks.unmute(tx, user_id, list(selection.ids))
-            chosen = await _chosen(tx, user_id, selection, feed_ids)
+            chosen = await _resolve(tx, user_id, selection, feed_ids)
             count, _ = await mark_chosen(
                 tx, user_id, chosen, read=read, token_hash=token_hash(token), now=runtime.now()
             )
     if count:
-        await announce_states(runtime, user_id, selection.ids or (), Change(read=read))
-    return Marked(count, token)
+        await publish_states(runtime, user_id, selection.ids or (), StateChange(read=read))
+    return MarkResult(count, token)
 
 
-async def take_back(runtime: Runtime, user_id: int, token: str) -> None:
+async def undo_last(runtime: Runtime, user_id: int, token: str) -> None:
     async with runtime.db.write() as tx:
         step = await undo.find(tx, user_id, token_hash(token), runtime.now())
         if step is None:
             raise NotFound("This cannot be undone any more.")
         if not await undo.apply_undo(tx, step):
             raise Conflict("Something newer was marked read. Undo that first.")
-    await announce_states(runtime, user_id, (), Change(read=step.kind == "unread"))
+    await publish_states(runtime, user_id, (), StateChange(read=step.kind == "unread"))
 
 
-async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], change: Change) -> None:
+async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], change: StateChange) -> None:
     """Set states of many entries, as reader apps do, without undo; what the user cannot see is left out.
 
     `tags` are added here, not set: an app names one label at a time.
@@ -75,16 +75,16 @@ async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], c
         if names:
             await make_tags(runtime, tx, user_id, names)
             await tags.put(tx, user_id, entry_ids, names)
-    await announce_states(runtime, user_id, entry_ids, change)
+    await publish_states(runtime, user_id, entry_ids, change)
 
 
 async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], names: tuple[str, ...]) -> None:
     async with runtime.db.write() as tx:
         await tags.take(tx, user_id, entry_ids, tag_names(names))
-    await announce_states(runtime, user_id, entry_ids, Change())
+    await publish_states(runtime, user_id, entry_ids, StateChange())
 
 
-async def sweep_dead(runtime: Runtime) -> int:
+async def delete_dead_processes(runtime: Runtime) -> int:
     """A chore: remove what can no longer be undone or shown; how many rows."""
     swept = 0
     while (rows := await _sweep_some(runtime)) is not None:
@@ -99,8 +99,8 @@ async def _sweep_some(runtime: Runtime) -> int | None:
 
 
 def _check(selection: Selection) -> None:
-    if selection.ids is not None and len(selection.ids) > MOST_IDS:
-        raise Invalid(f"At most {MOST_IDS} entries at once.", field="ids")
+    if selection.ids is not None and len(selection.ids) > MAX_IDS:
+        raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
     if selection.above is not None and selection.below is not None:
         raise Invalid("Say either above or below an entry.", field="above")
     if selection.view == "history":
@@ -118,9 +118,11 @@ async def _feeds(tx: Tx, user_id: int, selection: Selection) -> list[int] | None
     return found
 
 
-async def _chosen(tx: Tx, user_id: int, selection: Selection, feed_ids: list[int] | None) -> Chosen:
+async def _resolve(
+    tx: Tx, user_id: int, selection: Selection, feed_ids: list[int] | None
+) -> ResolvedSelection:
     newer_than, before = await _around(tx, user_id, selection)
-    return Chosen(
+    return ResolvedSelection(
         view=selection.view,
         ids=None if selection.ids is None else list(selection.ids),
         feed_ids=feed_ids,
@@ -180,5 +182,5 @@ async def _recount(runtime: Runtime, user_id: int) -> int:
             "count had drifted", user=user_id, feed=drift.feed_id, counted=drift.counted, real=drift.real
         )
     if drifts:
-        await announce_counts(runtime, user_id)
+        await publish_counts(runtime, user_id)
     return len(drifts)

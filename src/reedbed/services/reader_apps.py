@@ -10,27 +10,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from reedbed.domain.entries import Change as StateChange
-from reedbed.domain.entries import Selection
+from reedbed.domain.entries import Selection, StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
 from reedbed.domain.reader_apps import FeedStream, Labels, TagEdit, labels_of
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import MAX_NAME
 from reedbed.domain.users import Allowance, Caller
 from reedbed.services.auth import app_password_login, fever_login, identify, touch
 from reedbed.services.entries import delete_tag, merge_tag, rename_tag
 from reedbed.services.folders import change_folder, create_folder, delete_folder
-from reedbed.services.live import announce_states
+from reedbed.services.live import publish_states
 from reedbed.services.read_state import change_entries, mark, untag_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend, token_hash
 from reedbed.services.subscriptions.manage import (
     AlreadyFollowed,
-    Change,
-    Wish,
+    SubscribeOptions,
+    SubscriptionChange,
     change_subscription,
     subscribe,
     unsubscribe,
@@ -78,7 +77,7 @@ async def unread_recent(runtime: Runtime, user_id: int) -> None:
     if ids:
         await change_entries(runtime, user_id, ids, StateChange(read=False))
     else:
-        await announce_states(runtime, user_id, (), StateChange(read=False))
+        await publish_states(runtime, user_id, (), StateChange(read=False))
 
 
 @record
@@ -95,7 +94,7 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> 
     title = placing.title.strip()[:MAX_NAME] or None
     try:
         made = await subscribe(
-            runtime, user_id, Wish(url, title=title, only_found=True, asked_as=_as_asked(url))
+            runtime, user_id, SubscribeOptions(url, title=title, only_found=True, asked_as=_as_asked(url))
         )
     except AlreadyFollowed as conflict:
         known = await _followed(runtime, user_id, conflict.subscription_id)
@@ -103,20 +102,20 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> 
         return known
     # Only now: a folder for a feed that does not exist would stay empty.
     folder_id = await _folder_for(runtime, user_id, placing)
-    if folder_id is not SAME:
-        await change_subscription(runtime, user_id, made.id, Change(folder_id=folder_id))
+    if folder_id is not UNSET:
+        await change_subscription(runtime, user_id, made.id, SubscriptionChange(folder_id=folder_id))
     return await _followed(runtime, user_id, made.id)
 
 
 async def arrange(runtime: Runtime, user_id: int, known: Followed, placing: Placing) -> None:
     """Rename, and move to the label that was added, or out of the one that was removed."""
     folder_id = await _folder_for(runtime, user_id, placing)
-    if isinstance(folder_id, Same) and await _leaves(runtime, user_id, known, placing.labels_off):
+    if isinstance(folder_id, Unset) and await _leaves(runtime, user_id, known, placing.labels_off):
         folder_id = None
-    title = placing.title.strip()[:MAX_NAME] or SAME
-    if title is not SAME or folder_id is not SAME:
+    title = placing.title.strip()[:MAX_NAME] or UNSET
+    if title is not UNSET or folder_id is not UNSET:
         await change_subscription(
-            runtime, user_id, known.subscription_id, Change(title=title, folder_id=folder_id)
+            runtime, user_id, known.subscription_id, SubscriptionChange(title=title, folder_id=folder_id)
         )
 
 
@@ -170,10 +169,10 @@ async def _newest_if_all_by(runtime: Runtime, user_id: int, until: Instant) -> i
     return max(entry_id for entry_id, _ in newest)
 
 
-async def _folder_for(runtime: Runtime, user_id: int, placing: Placing) -> int | Same:
+async def _folder_for(runtime: Runtime, user_id: int, placing: Placing) -> int | Unset:
     """The folder of the first label; made when there is none."""
     if not placing.labels_on:
-        return SAME
+        return UNSET
     label = placing.labels_on[0]
     known = (await _labels(runtime, user_id)).folder_ids(label)
     return known[0] if known else (await create_folder(runtime, user_id, label)).id
@@ -201,7 +200,9 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
     async with runtime.db.read() as tx:
         inside = [one for one in await subscriptions.list_followed(tx, user_id) if one.folder_id == folder_id]
     for one in inside:
-        await change_subscription(runtime, user_id, one.subscription_id, Change(folder_id=targets[0]))
+        await change_subscription(
+            runtime, user_id, one.subscription_id, SubscriptionChange(folder_id=targets[0])
+        )
     await delete_folder(runtime, user_id, folder_id)
 
 
@@ -252,7 +253,7 @@ EDIT_TOKEN_LIFE = 30 * MINUTE
 _LOGIN_TOKEN = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{40}")
 _TIME_DIGITS, _SIGNATURE_DIGITS = 9, 48
 _LEEWAY = MINUTE
-_LONGEST_EMAIL = 320
+_MAX_EMAIL_LENGTH = 320
 
 
 async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None) -> str | None:
@@ -262,7 +263,7 @@ async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None)
     except TooMany:
         caller = None
     if caller is None or caller.token_id is None:
-        account = token_hash(email[:_LONGEST_EMAIL].strip().lower())[:16]
+        account = token_hash(email[:_MAX_EMAIL_LENGTH].strip().lower())[:16]
         await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
         await spend(runtime, f"reader-account:{account}", FAILURES)
         return None

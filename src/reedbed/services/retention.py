@@ -14,7 +14,7 @@ from reedbed.domain.retention import (
     ARTICLES_KEPT,
     LOGS_KEPT,
     MISSED_FOR,
-    Limits,
+    RetentionLimits,
     cut_short,
     in_use,
     is_due,
@@ -24,17 +24,17 @@ from reedbed.domain.retention import (
 from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.domain.users import User
 from reedbed.services import jobs
-from reedbed.services.batching import Pieces
-from reedbed.services.jobs import Done, Later, first_look, while_alone
-from reedbed.services.live import announce_counts
+from reedbed.services.batching import Batches
+from reedbed.services.jobs import Done, Later, first_look, run_exclusively
+from reedbed.services.live import publish_counts
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import PossibleWords, breathe, possible_words, reindex, weight_of
+from reedbed.services.search import PossibleWords, possible_words, reindex, weight_of, yield_to_event_loop
 from reedbed.store import auth, instance, retention, search, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST
 from reedbed.store.entries import write as removed
 from reedbed.store.jobs import Job
-from reedbed.store.retention import START, Cleanup, Notice, Removed, State
+from reedbed.store.retention import START, Cleanup, CleanupNotice, Removed, State
 from reedbed.store.search import texts
 
 log = structlog.get_logger()
@@ -80,8 +80,8 @@ async def clean_up(runtime: Runtime) -> Cleanup:
 
 @record
 class _Terms:
-    limits: Limits
-    own: Mapping[int, Limits]
+    limits: RetentionLimits
+    own: Mapping[int, RetentionLimits]
     """Of feeds whose followers want more or less kept."""
 
     def cut_short(self, age: Millis) -> "_Terms":
@@ -98,10 +98,10 @@ class _Fitted:
 
 
 @dataclass(slots=True)
-class _Run:
+class _CleanupRun:
     runtime: Runtime
     id: int
-    pieces: Pieces
+    pieces: Batches
     losers: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
@@ -111,7 +111,7 @@ class _Run:
                 piece = self.pieces.take(waiting, _weigh)
                 gone = await self.pieces.write(partial(self._remove, piece, state))
                 self.losers |= gone.lost.keys()
-                await breathe(self.pieces, self.runtime.db)
+                await yield_to_event_loop(self.pieces, self.runtime.db)
 
     async def _remove(self, piece: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
         gone = await retention.delete_entries(tx, [entry_id for entry_id, _ in piece], state, piece)
@@ -123,7 +123,7 @@ class _Run:
         waiting = await _words(self.runtime, entry_ids, always=True)
         while waiting:
             await self.pieces.write(partial(self._clear, self.pieces.take(waiting, _weigh)))
-            await breathe(self.pieces, self.runtime.db)
+            await yield_to_event_loop(self.pieces, self.runtime.db)
 
     async def _clear(self, piece: Sequence[PossibleWords], tx: Tx) -> None:
         cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in piece])
@@ -136,10 +136,10 @@ class _Run:
             await retention.add_to_cleanup(tx, self.id, **more)
 
 
-async def _begin(runtime: Runtime) -> _Run:
+async def _begin(runtime: Runtime) -> _CleanupRun:
     async with runtime.db.write() as tx:
         begun = await retention.begin_cleanup(tx, runtime.now())
-    return _Run(runtime, begun.id, Pieces(runtime.db))
+    return _CleanupRun(runtime, begun.id, Batches(runtime.db))
 
 
 async def _terms(runtime: Runtime) -> _Terms:
@@ -149,18 +149,18 @@ async def _terms(runtime: Runtime) -> _Terms:
     return _Terms(limits, {feed_id: limits_of_feed(limits, wanted) for feed_id, wanted in wishes.items()})
 
 
-async def _remove_aged(run: _Run, terms: _Terms, state: State) -> None:
+async def _remove_aged(run: _CleanupRun, terms: _Terms, state: State) -> None:
     await _remove_older(run, None, _age(terms.limits, state), state, but=list(terms.own))
     for feed_id, limits in terms.own.items():
         await _remove_older(run, feed_id, _age(limits, state), state)
 
 
-def _age(limits: Limits, state: State) -> Millis | None:
+def _age(limits: RetentionLimits, state: State) -> Millis | None:
     return limits.age if state == "read" else limits.unread_age
 
 
 async def _remove_older(
-    run: _Run, feed_id: int | None, age: Millis | None, state: State, *, but: Sequence[int] = ()
+    run: _CleanupRun, feed_id: int | None, age: Millis | None, state: State, *, but: Sequence[int] = ()
 ) -> None:
     if age is None:
         return
@@ -177,7 +177,7 @@ async def _remove_older(
         place = found[-1]
 
 
-async def _remove_surplus(run: _Run, terms: _Terms) -> None:
+async def _remove_surplus(run: _CleanupRun, terms: _Terms) -> None:
     wanted = [limits.entries for limits in (terms.limits, *terms.own.values()) if limits.entries is not None]
     if not wanted:
         return
@@ -192,7 +192,7 @@ async def _remove_surplus(run: _Run, terms: _Terms) -> None:
                 await _remove_up_to(run, feed_id, top, "read")
 
 
-async def _remove_up_to(run: _Run, feed_id: int, top: int, state: State) -> None:
+async def _remove_up_to(run: _CleanupRun, feed_id: int, top: int, state: State) -> None:
     beyond = 0
     while True:
         async with run.runtime.db.read() as tx:
@@ -203,7 +203,7 @@ async def _remove_up_to(run: _Run, feed_id: int, top: int, state: State) -> None
         beyond = found[-1]
 
 
-async def _clear_articles(run: _Run) -> None:
+async def _clear_articles(run: _CleanupRun) -> None:
     beyond, before = 0, run.runtime.now() - ARTICLES_KEPT
     while True:
         async with run.runtime.db.read() as tx:
@@ -214,7 +214,7 @@ async def _clear_articles(run: _Run) -> None:
         await run.clear_articles(found)
 
 
-async def _remove_unfollowed(run: _Run) -> None:
+async def _remove_unfollowed(run: _CleanupRun) -> None:
     """Feeds that nobody came back to, with what nobody kept of them."""
     grace = run.runtime.keeping.unfollowed
     if grace is None:
@@ -234,7 +234,7 @@ async def _drop_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
     return await retention.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
-async def _drop_leftovers(run: _Run) -> None:
+async def _drop_leftovers(run: _CleanupRun) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
         failures = await retention.drop_failures(tx, now - LOGS_KEPT)
@@ -254,7 +254,7 @@ async def _drop_all(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]])
         await asyncio.sleep(_PAUSE)
 
 
-async def _make_fit(run: _Run, terms: _Terms) -> _Fitted:
+async def _make_fit(run: _CleanupRun, terms: _Terms) -> _Fitted:
     """Make room until the database is within its size, or only what arrived lately is left."""
     runtime, limit = run.runtime, run.runtime.keeping.size
     if limit is None or await _size(runtime) <= limit:
@@ -274,7 +274,7 @@ async def _make_fit(run: _Run, terms: _Terms) -> _Fitted:
     return _Fitted(None if reached is None else reached // DAY, tuple(notes))
 
 
-async def _shorten(run: _Run, terms: _Terms, limit: int) -> Millis | None:
+async def _shorten(run: _CleanupRun, terms: _Terms, limit: int) -> Millis | None:
     async with run.runtime.db.read() as tx:
         oldest = await retention.oldest_arrival(tx)
     reached = None
@@ -286,7 +286,7 @@ async def _shorten(run: _Run, terms: _Terms, limit: int) -> Millis | None:
     return reached
 
 
-async def _finish(run: _Run, before: int, fitted: _Fitted) -> Cleanup:
+async def _finish(run: _CleanupRun, before: int, fitted: _Fitted) -> Cleanup:
     runtime = run.runtime
     await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
     async with runtime.db.write() as tx:
@@ -294,7 +294,7 @@ async def _finish(run: _Run, before: int, fitted: _Fitted) -> Cleanup:
             tx, run.id, runtime.now(), age_days=fitted.age_days, notes=" ".join(fitted.notes)
         )
     for user_id in run.losers:
-        await announce_counts(runtime, user_id)
+        await publish_counts(runtime, user_id)
     log.info(
         "cleaned up",
         entries=done.entries_removed,
@@ -368,12 +368,12 @@ async def clean_up_alone(runtime: Runtime) -> Cleanup:
     async def clean() -> None:
         done.append(await clean_up(runtime))
 
-    if not await while_alone(runtime, LEASE, clean):
+    if not await run_exclusively(runtime, LEASE, clean):
         raise Conflict("A cleanup is running already.")
     return done[0]
 
 
-async def notice_for(runtime: Runtime, user_id: int) -> Notice | None:
+async def notice_for(runtime: Runtime, user_id: int) -> CleanupNotice | None:
     async with runtime.db.read() as tx:
         return await retention.get_notice(tx, user_id)
 

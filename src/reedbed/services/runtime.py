@@ -14,14 +14,14 @@ from reedbed.domain.images import ImageMode
 from reedbed.domain.instance import COUNTS, BackupPolicy, Counter, Histogram, Problem
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.records import record
-from reedbed.domain.retention import Keeping
+from reedbed.domain.retention import RetentionPolicy
 from reedbed.domain.sign_in import Provider
 from reedbed.domain.subscriptions import RecentDiscoveries
 from reedbed.domain.summaries import LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
-from reedbed.domain.users import Caller, Limits
+from reedbed.domain.users import Caller, RateLimits
 from reedbed.events.bus import Bus
-from reedbed.events.limits import Limiter, Pacer
+from reedbed.events.limits import HostThrottle, Limiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.images import ImageCache
 from reedbed.ingest.oidc import OidcClient
@@ -29,7 +29,7 @@ from reedbed.ingest.smtp import Mailer
 from reedbed.store.engine.database import Database
 
 
-class Meters:
+class Metrics:
     def __init__(self) -> None:
         self.fetches = Counter("feed_fetch_total", "Checks of feeds, by how they ended.", ("status",))
         self.fetch_seconds = Histogram("feed_fetch_duration_seconds", "How long a check took.")
@@ -63,14 +63,14 @@ class Meters:
 Fact = str | int
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     def rename(self, name: str) -> None: ...
 
     def note(self, **facts: Fact) -> None: ...
 
 
 class Tracer(Protocol):
-    def span(self, name: str, **facts: Fact) -> AbstractContextManager[Span]: ...
+    def span(self, name: str, **facts: Fact) -> AbstractContextManager[TraceSpan]: ...
 
 
 class _NoSpan:
@@ -80,9 +80,9 @@ class _NoSpan:
 
 
 class NoTracer:
-    _nothing = nullcontext[Span](_NoSpan())
+    _nothing = nullcontext[TraceSpan](_NoSpan())
 
-    def span(self, name: str, **facts: Fact) -> AbstractContextManager[Span]:
+    def span(self, name: str, **facts: Fact) -> AbstractContextManager[TraceSpan]:
         return self._nothing
 
 
@@ -122,7 +122,7 @@ JUMP: Millis = HOUR
 PROOF: Millis = HOUR
 
 
-class Steadiness:
+class ClockGuard:
     def __init__(self, uptime: Callable[[], float] = time.monotonic) -> None:
         self._uptime = uptime
         self._seen: tuple[Instant, Millis] | None = None
@@ -160,7 +160,7 @@ class _Known:
 
 
 @record
-class Look:
+class ClockReading:
     """The moment before a caller is looked up, which may take a while."""
 
     age: int
@@ -174,8 +174,8 @@ class CallerCache:
         self._age = 0
         """Grows whenever something is forgotten: what was read before must not be remembered after."""
 
-    def look(self) -> Look:
-        return Look(self._age, self._clock())
+    def look(self) -> ClockReading:
+        return ClockReading(self._age, self._clock())
 
     def get(self, token_hash: str) -> Caller | None:
         known = self._known.get(token_hash)
@@ -186,7 +186,7 @@ class CallerCache:
             return None
         return known.caller
 
-    def remember(self, token_hash: str, caller: Caller, look: Look) -> None:
+    def remember(self, token_hash: str, caller: Caller, look: ClockReading) -> None:
         """For a moment since the look: a slow answer of the database makes it no longer."""
         if look.age != self._age:
             return
@@ -232,7 +232,7 @@ class AccountPolicy:
 
 
 @record
-class DoorPolicy:
+class HttpPolicy:
     """Whom the HTTP doors believe."""
 
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -293,7 +293,7 @@ class SignInPolicy:
 
 
 @dataclass(slots=True)
-class Board:
+class HealthState:
     """What the last look at the instance found wrong, as far as this process knows."""
 
     problems: tuple[Problem, ...] = ()
@@ -304,7 +304,7 @@ class Runtime:
     db: Database
     bus: Bus
     fetcher: Fetcher
-    pacer: Pacer
+    pacer: HostThrottle
     limiter: Limiter
     clock: Callable[[], Instant]
     secret: bytes
@@ -313,8 +313,8 @@ class Runtime:
     """This process, as leases and logs call it."""
     fetching: FetchPolicy = field(default=FetchPolicy())
     accounts: AccountPolicy = field(default=AccountPolicy())
-    limits: Limits = field(default=Limits())
-    doors: DoorPolicy = field(default=DoorPolicy())
+    limits: RateLimits = field(default=RateLimits())
+    doors: HttpPolicy = field(default=HttpPolicy())
     ai: AiPolicy = field(default=AiPolicy())
     framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
@@ -323,16 +323,16 @@ class Runtime:
     mailer: Mailer | None = None
     """None: the operator hands links over by other means."""
     mail: MailPolicy = field(default=MailPolicy())
-    keeping: Keeping = field(default=Keeping())
+    keeping: RetentionPolicy = field(default=RetentionPolicy())
     backups: BackupPolicy | None = None
     """None: no copies are made by night."""
     callers: CallerCache = field(default_factory=CallerCache)
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     recent_discoveries: RecentDiscoveries = field(default_factory=RecentDiscoveries)
-    steadiness: Steadiness = field(default_factory=Steadiness)
-    meters: Meters = field(default_factory=Meters)
+    steadiness: ClockGuard = field(default_factory=ClockGuard)
+    meters: Metrics = field(default_factory=Metrics)
     tracer: Tracer = NO_TRACER
-    board: Board = field(default_factory=Board)
+    board: HealthState = field(default_factory=HealthState)
     cleaning: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who holds it cleans; together, all feeds of a moment would keep the loop for longer than each."""
     volume: str = ""

@@ -15,7 +15,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, TooSlow
 from reedbed.domain.pagination import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.records import record
 from reedbed.domain.search import (
-    MOST_SEARCHES,
+    MAX_SEARCHES,
     Excerpt,
     Filter,
     SavedSearch,
@@ -34,15 +34,15 @@ from reedbed.domain.search import (
 )
 from reedbed.domain.times import HOUR
 from reedbed.ingest.text import clean_text
-from reedbed.services.batching import Pieces
+from reedbed.services.batching import Batches
 from reedbed.services.jobs import run_every
-from reedbed.services.live import announce_counts
+from reedbed.services.live import publish_counts
 from reedbed.services.runtime import Runtime
 from reedbed.store import search
 from reedbed.store.engine.database import Database, Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST
 from reedbed.store.entries import read as entries
-from reedbed.store.search import Found, Narrow, NoSuchList, texts
+from reedbed.store.search import FoundIds, NoSuchList, SearchFilter, texts
 from reedbed.store.search import saved as searches
 from reedbed.store.search.texts import NEWEST, Unindexed
 
@@ -73,7 +73,7 @@ class SearchPage(EntryPage):
 
 
 @record
-class _Wish:
+class _SearchOptions:
     order: SearchOrder
     cursor: Cursor | None
     limit: int
@@ -98,7 +98,7 @@ async def search_entries(
         return SearchPage((), None, {})  # signs that are no words are in no text
     # What is ranked must be the same for every page of the ranking.
     thorough = thorough or order == "relevance"
-    wish = _Wish(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
+    wish = _SearchOptions(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
             narrowed = await _narrowed(tx, user_id, query, view)
@@ -119,7 +119,7 @@ def _check_cursor(cursor: Cursor | None) -> None:
         raise Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
 
 
-async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> Narrow | None:
+async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
     narrowed = await search.narrow(tx, user_id, query, view)
     if isinstance(narrowed, NoSuchList):
         raise NotFound("There is no such feed or folder")
@@ -127,12 +127,17 @@ async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -
 
 
 async def _find(
-    tx: Tx, runtime: Runtime, user_id: int, query: SearchQuery, narrowed: Narrow | None, wish: _Wish
-) -> Found:
+    tx: Tx,
+    runtime: Runtime,
+    user_id: int,
+    query: SearchQuery,
+    narrowed: SearchFilter | None,
+    wish: _SearchOptions,
+) -> FoundIds:
     if narrowed is None:
-        return Found((), None)
+        return FoundIds((), None)
 
-    async def find(order: Order, cursor: Cursor | None, limit: int) -> Found:
+    async def find(order: Order, cursor: Cursor | None, limit: int) -> FoundIds:
         return await search.find(
             tx,
             user_id,
@@ -152,11 +157,11 @@ async def _find(
     return _slice(best, wish.cursor, wish.limit)
 
 
-def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> Found:
+def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> FoundIds:
     """The ranking is made anew for each page, so its place is a number."""
     start = max(cursor.sort_at, 0) if cursor else 0
     end = start + limit
-    return Found(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
+    return FoundIds(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
 
 
 async def _markup(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, str]:
@@ -173,7 +178,7 @@ def _matched(row: EntryRow, markup: str | None, query: SearchQuery) -> Matched:
 NO_SUCH = "There is no such saved search"
 NAME_TAKEN = "You have a saved search of this name already"
 
-MOST_COUNTED = 500
+MAX_COUNTED = 500
 COUNT_SECONDS = 2.0
 
 
@@ -190,12 +195,12 @@ async def get_search(runtime: Runtime, user_id: int, search_id: int) -> SavedSea
 async def save_search(runtime: Runtime, user_id: int, name: str, query: str) -> SavedSearch:
     tidy_name, tidy_query = search_name(name), search_text(query, runtime.now())
     async with runtime.db.write() as tx:
-        if await searches.count(tx, user_id) >= MOST_SEARCHES:
-            raise Conflict(f"There can be at most {MOST_SEARCHES} saved searches. Delete some first.")
+        if await searches.count(tx, user_id) >= MAX_SEARCHES:
+            raise Conflict(f"There can be at most {MAX_SEARCHES} saved searches. Delete some first.")
         saved = await searches.add(tx, user_id, tidy_name, tidy_query, runtime.now())
     if saved is None:
         raise Conflict(NAME_TAKEN, field="name")
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
     return saved
 
 
@@ -212,7 +217,7 @@ async def change_search(
         )
         if not await searches.change(tx, user_id, search_id, changed.name, changed.query):
             raise Conflict(NAME_TAKEN, field="name")
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
     return changed
 
 
@@ -222,14 +227,14 @@ async def reorder_searches(runtime: Runtime, user_id: int, search_ids: Sequence[
         if known != set(search_ids) or len(search_ids) != len(known):
             raise Invalid("Name every saved search once, in the new order.", field="ids")
         await searches.place(tx, user_id, search_ids)
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
 
 
 async def delete_search(runtime: Runtime, user_id: int, search_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await searches.remove(tx, user_id, search_id):
             raise NotFound(NO_SUCH)
-    await announce_counts(runtime, user_id)
+    await publish_counts(runtime, user_id)
 
 
 async def search_page(
@@ -266,9 +271,9 @@ async def unread_matches(
 async def _count(runtime: Runtime, tx: Tx, user_id: int, saved: SavedSearch) -> UnreadMatches:
     query = parse_search(saved.query, runtime.now())
     narrowed = await search.narrow(tx, user_id, query, ViewQuery("unread"))
-    if not isinstance(narrowed, Narrow):
+    if not isinstance(narrowed, SearchFilter):
         return UnreadMatches(0, more=False)
-    found = await search.find(tx, user_id, query, narrowed, read=clean_text, limit=MOST_COUNTED)
+    found = await search.find(tx, user_id, query, narrowed, read=clean_text, limit=MAX_COUNTED)
     return UnreadMatches(len(found.ids), more=found.next is not None)
 
 
@@ -281,26 +286,26 @@ async def _get(tx: Tx, user_id: int, search_id: int) -> SavedSearch:
 
 AT_ONCE = 100
 """Texts read in one go."""
-MOST_A_TURN = 20_000
+MAX_A_TURN = 20_000
 JOINED_AFTER = 16
 MERGES = 800
 MERGE_PAUSE = 0.01
 PossibleWords = tuple[int, list[SearchWords]]
 
 
-async def mend_search_each_hour(runtime: Runtime) -> int:
+async def repair_search_each_hour(runtime: Runtime) -> int:
     """Looking for gaps reads the whole index, so once an hour is enough."""
-    return await run_every(runtime, "mend_search", HOUR, mend_search)
+    return await run_every(runtime, "mend_search", HOUR, repair_search)
 
 
-async def mend_search(runtime: Runtime) -> int:
+async def repair_search(runtime: Runtime) -> int:
     """How many entries were indexed; what does not fit into one turn waits for the next."""
     await _empty_old(runtime.db)
     async with runtime.db.read() as tx:
         worn = await search.is_worn(tx)
     if worn:
         await _clear(runtime.db)
-    return await _index_missing(runtime.db, most=MOST_A_TURN)
+    return await _index_missing(runtime.db, most=MAX_A_TURN)
 
 
 async def rebuild_search(runtime: Runtime) -> int:
@@ -327,7 +332,7 @@ async def tidy_search(runtime: Runtime) -> int:
     return await _join(runtime.db)
 
 
-async def breathe(pieces: Pieces, db: Database) -> None:
+async def yield_to_event_loop(pieces: Batches, db: Database) -> None:
     """Let others write, and now and then join what pieces leave behind in the index.
 
     SQLite joins no fewer than so many; left alone it would one day join hundreds in one commit.
@@ -340,7 +345,7 @@ async def breathe(pieces: Pieces, db: Database) -> None:
 async def _join(db: Database) -> int:
     """Join the parts of the search index, a moment at a time, so that others' writes come in between."""
     for rounds in range(MERGES):
-        if not await db.write_at_once(search.merge_some):
+        if not await db.write_now(search.merge_some):
             return rounds
         await asyncio.sleep(MERGE_PAUSE)
     return MERGES
@@ -348,7 +353,7 @@ async def _join(db: Database) -> int:
 
 async def _clear(db: Database) -> None:
     await _empty_old(db)
-    await db.write_at_once(search.clear)
+    await db.write_now(search.clear)
     await _empty_old(db)
 
 
@@ -356,7 +361,7 @@ async def _empty_old(db: Database) -> None:
     """What was put aside, also by a process that did not come to its end."""
     more = True
     while more:
-        more = await db.write_at_once(search.empty_some)
+        more = await db.write_now(search.empty_some)
         await asyncio.sleep(MERGE_PAUSE if more else 0)
 
 
@@ -367,7 +372,7 @@ async def _index_missing(
     tell: Callable[[int], None] = lambda _: None,
     resting: bool = True,
 ) -> int:
-    pieces, beyond, indexed = Pieces(db), NEWEST, 0
+    pieces, beyond, indexed = Batches(db), NEWEST, 0
     while most is None or indexed < most:
         async with db.read() as tx:
             missing = await texts.unindexed(tx, AT_ONCE, beyond)
@@ -378,7 +383,7 @@ async def _index_missing(
             piece = pieces.take(waiting, _weigh)
             await pieces.write(partial(search.index_missing, rows=piece))
             if resting:
-                await breathe(pieces, db)
+                await yield_to_event_loop(pieces, db)
         beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
         tell(len(missing))
     return indexed

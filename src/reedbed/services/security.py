@@ -23,7 +23,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import secrets as encrypted_columns
 from reedbed.store.engine.database import Database, Tx
 from reedbed.store.engine.encryption import PREFIX
-from reedbed.store.secrets import COLUMNS, HUB_SECRET, INSTANCE_SECRET, EncryptedColumn, Stored
+from reedbed.store.secrets import COLUMNS, HUB_SECRET, INSTANCE_SECRET, EncryptedColumn, StoredSecret
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ API_TOKEN_PREFIX = "rb_"  # noqa: S105  the public beginning of a token, so that
 HASHES_AT_ONCE = 2
 """Each takes memory and a whole core: a crowd at the door must not take the machine."""
 
-MOST_ACCOUNTS = 5
+MAX_ACCOUNTS = 5
 """That one browser is remembered for."""
 
 # Without l, o and i, which are mistaken for others when typed on a phone.
@@ -60,7 +60,7 @@ def remember_device(secret: bytes, cookie: str | None, account: str) -> str:
     if known_device(secret, cookie, account):
         return cookie or ""
     device, *signatures = _device_parts(cookie) or [secrets.token_urlsafe(16)]
-    latest = [_device_signature(secret, device, account), *signatures][:MOST_ACCOUNTS]
+    latest = [_device_signature(secret, device, account), *signatures][:MAX_ACCOUNTS]
     return ".".join([device, *latest])
 
 
@@ -73,7 +73,7 @@ def known_device(secret: bytes, cookie: str | None, account: str) -> str | None:
 
 def _device_parts(cookie: str | None) -> list[str]:
     parts = (cookie or "").split(".")
-    return parts if 1 < len(parts) <= MOST_ACCOUNTS + 1 and all(len(part) <= 64 for part in parts) else []
+    return parts if 1 < len(parts) <= MAX_ACCOUNTS + 1 and all(len(part) <= 64 for part in parts) else []
 
 
 def _device_signature(secret: bytes, device: str, account: str) -> str:
@@ -296,8 +296,10 @@ async def _any_in_clear(tx: Tx) -> bool:
     return False
 
 
-async def _encrypt(tx: Tx, one: EncryptedColumn, some: list[Stored], census: Census, now: Instant) -> int:
-    changed: list[tuple[Stored, str]] = []
+async def _encrypt(
+    tx: Tx, one: EncryptedColumn, some: list[StoredSecret], census: Census, now: Instant
+) -> int:
+    changed: list[tuple[StoredSecret, str]] = []
     key = tx.vault.current
     # With REEDBED_SECRET_KEY the instance's secret is not taken from the database; a process that still does
     # so must be able to read it.
@@ -314,7 +316,7 @@ async def _encrypt(tx: Tx, one: EncryptedColumn, some: list[Stored], census: Cen
     return len(changed)
 
 
-async def _not_current(db: Database, one: EncryptedColumn) -> AsyncGenerator[list[Stored]]:
+async def _not_current(db: Database, one: EncryptedColumn) -> AsyncGenerator[list[StoredSecret]]:
     async with db.read() as tx:
         some = await encrypted_columns.not_current(tx, one)
     while some:
@@ -323,7 +325,7 @@ async def _not_current(db: Database, one: EncryptedColumn) -> AsyncGenerator[lis
             some = await encrypted_columns.not_current(tx, one, some[-1].id)
 
 
-def _count(census: Census, tx: Tx, one: EncryptedColumn, stored: Stored) -> None:
+def _count(census: Census, tx: Tx, one: EncryptedColumn, stored: StoredSecret) -> None:
     key = tx.vault.current
     if one is INSTANCE_SECRET and key is not None and not key.from_file:
         return

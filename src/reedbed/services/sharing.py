@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Answer, Failed, may_pass
+from reedbed.domain.refresh.outcomes import Failed, HttpResponse, may_pass
 from reedbed.domain.sharing import (
-    Link,
+    ShareLink,
     ShareTarget,
     check_name,
     check_secrets,
@@ -33,7 +33,7 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 SHARE_JOB = "share"
-MOST_TARGETS = 20
+MAX_TARGETS = 20
 GIVE_UP_AFTER = 6 * HOUR
 PER_TARGET = Allowance(30, 0.5)
 NO_SUCH = "There is no such service."
@@ -51,8 +51,8 @@ async def add_target(
     known = read_kind(kind)
     address, shown, keys = check_url(url), check_name(name, known), check_secrets(known, secrets)
     async with runtime.db.write() as tx:
-        if await sharing.count(tx, user_id) >= MOST_TARGETS:
-            raise Conflict(f"There can be at most {MOST_TARGETS} services. Remove one first.")
+        if await sharing.count(tx, user_id) >= MAX_TARGETS:
+            raise Conflict(f"There can be at most {MAX_TARGETS} services. Remove one first.")
         made = await sharing.add(
             tx, user_id, kind=known, name=shown, url=address, secrets=keys, now=runtime.now()
         )
@@ -96,7 +96,7 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     if (paced := await pace(runtime, f"shares:{target.id}", PER_TARGET)) is not None:
         return paced
-    link = Link(entry.row.url or entry.external_url or "", entry.row.title, entry.row.states.tags)
+    link = ShareLink(entry.row.url or entry.external_url or "", entry.row.title, entry.row.states.tags)
     refused = await _send(runtime, target, link)
     await _note(runtime, target, refused)
     if refused is not None and refused.again:
@@ -107,7 +107,7 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"shared": target.kind} if refused is None else {"error": refused.why})
 
 
-async def _send(runtime: Runtime, target: ShareTarget, link: Link) -> NotTaken | None:
+async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> NotTaken | None:
     if not target.secrets:
         return NotTaken(ENTER_AGAIN, again=False)
     token = await _token(runtime, target)
@@ -128,7 +128,7 @@ async def _token(runtime: Runtime, target: ShareTarget) -> str | NotTaken:
     return token_in(answer.body) or NotTaken(f"{target.name} let nobody in.", again=False)
 
 
-def _judged(target: ShareTarget, answer: Answer | Failed) -> Answer | NotTaken:
+def _judged(target: ShareTarget, answer: HttpResponse | Failed) -> HttpResponse | NotTaken:
     if isinstance(answer, Failed):
         return NotTaken(answer.message, again=answer.kind == TEMPORARY)
     if 200 <= answer.status < 300:
@@ -155,4 +155,4 @@ async def _tell(runtime: Runtime, target: ShareTarget, entry_id: int, refused: N
         "entry_id": str(entry_id),
         "problem": refused.why if refused else "",
     }
-    await runtime.bus.publish(Hint("notice", user_id=target.user_id, data=data))
+    await runtime.bus.publish(ChangeEvent("notice", user_id=target.user_id, data=data))

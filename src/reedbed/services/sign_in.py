@@ -53,7 +53,7 @@ class Device:
 
 
 @record
-class Begun:
+class StartedSignIn:
     url: str
     browser: str = field(repr=False)
     form_post: bool
@@ -66,7 +66,7 @@ class SignedIn:
 
 
 @record
-class Waiting:
+class PendingSignIn:
     """Known who it is; the account has to be proved, or made."""
 
     ticket: str = field(repr=False)
@@ -92,7 +92,7 @@ async def begin(
     next_path: str = "/",
     invite: str | None = None,
     user_id: int | None = None,
-) -> Begun:
+) -> StartedSignIn:
     """Where to send the browser, and the mark to leave in it. With `user_id` the account is to be linked."""
     provider = provider_named(runtime, key)
     await spend_attempt(runtime, "sign-in", ip)
@@ -114,10 +114,12 @@ async def begin(
     now = runtime.now()
     async with runtime.db.write() as tx:
         await sign_in.add_sign_in(tx, token_hash(state), wish, now, now + LASTS)
-    return Begun(url, browser, provider.form_post)
+    return StartedSignIn(url, browser, provider.form_post)
 
 
-async def finish(runtime: Runtime, key: str, said: Mapping[str, str], device: Device) -> SignedIn | Waiting:
+async def finish(
+    runtime: Runtime, key: str, said: Mapping[str, str], device: Device
+) -> SignedIn | PendingSignIn:
     """The browser is back. `Invalid` for whatever does not fit to a sign-in begun in it."""
     provider = provider_named(runtime, key)
     await spend_attempt(runtime, "sign-in-back", device.ip)
@@ -137,12 +139,12 @@ async def finish(runtime: Runtime, key: str, said: Mapping[str, str], device: De
     return await hold(runtime, wish, identity)
 
 
-async def hold(runtime: Runtime, wish: SignIn, identity: Identity) -> Waiting:
+async def hold(runtime: Runtime, wish: SignIn, identity: Identity) -> PendingSignIn:
     """Keep what the provider said until the account is proved or made, in the same browser."""
     ticket, now = new_token(), runtime.now()
     async with runtime.db.write() as tx:
         await sign_in.add_sign_in(tx, token_hash(ticket), replace(wish, identity=identity), now, now + LASTS)
-    return Waiting(ticket)
+    return PendingSignIn(ticket)
 
 
 async def open_by(
@@ -209,7 +211,7 @@ OTHER_ADDRESS = "This invitation is for another e-mail address."
 
 
 @record
-class Question:
+class SignInQuestion:
     """What the page has to ask."""
 
     provider: Provider
@@ -220,7 +222,7 @@ class Question:
     signed_in: bool
 
 
-async def question(runtime: Runtime, ticket: str, device: Device) -> Question:
+async def question(runtime: Runtime, ticket: str, device: Device) -> SignInQuestion:
     async with runtime.db.read() as tx:
         wish, identity = _waiting(
             await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
@@ -228,10 +230,10 @@ async def question(runtime: Runtime, ticket: str, device: Device) -> Question:
         account = await _account(tx, wish, identity)
     provider = provider_named(runtime, wish.provider)
     if account is None:
-        return Question(provider, identity.email, "register", signed_in=False)
+        return SignInQuestion(provider, identity.email, "register", signed_in=False)
     user, password_hash = account
     kind = "prove" if password_hash else "confirm"
-    return Question(provider, user.email, kind, signed_in=wish.user_id is not None)
+    return SignInQuestion(provider, user.email, kind, signed_in=wish.user_id is not None)
 
 
 async def prove_and_link(
@@ -372,6 +374,6 @@ async def goodbye_address(runtime: Runtime, caller: Caller) -> str | None:
         return None
 
 
-async def sweep_sign_ins(runtime: Runtime) -> int:
+async def delete_expired_sign_ins(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await sign_in.delete_expired(tx, runtime.now())

@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reedbed.domain.entries import Marked, Selection
+from reedbed.domain.entries import MarkResult, Selection
 from reedbed.domain.errors import NotFound
 from reedbed.domain.stories import (
     KEPT,
     LONGEST,
+    MAX_STORIES,
     SPAN,
     Headline,
     Outlet,
@@ -22,10 +23,9 @@ from reedbed.domain.stories import (
     only_here,
     settle,
 )
-from reedbed.domain.stories import MOST_STORIES as STORY_GROUPING_MOST_STORIES
 from reedbed.ingest.text import clean_text
 from reedbed.services.framing.manage import analyses_of
-from reedbed.services.read_state import MOST_IDS, mark
+from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, stories
 from reedbed.store.entries import read as entry_texts
@@ -33,10 +33,10 @@ from reedbed.store.entries.read import EntryWords
 
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
-MOST_STORIES = 200
+MAX_MARKED_STORIES = 200
 """Marked read in one go."""
-MOST_TEXT = 20_000
-MOST_COMPARED = 20
+MAX_TEXT_LENGTH = 20_000
+MAX_COMPARED = 20
 
 
 async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
@@ -44,7 +44,7 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
     async with runtime.db.read() as tx:
         now_id = await stories.find(tx, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
-        compared = [one.row.id for one in together[:MOST_COMPARED]]
+        compared = [one.row.id for one in together[:MAX_COMPARED]]
         read = await analyses_of(tx, [one.row.id for one in together])
         words = await entry_texts.seen_by(tx, user_id, compared) if len(compared) > 1 else []
     if now_id is None or not (together or apart):
@@ -56,7 +56,7 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
     return Story(now_id, tuple(told), tuple(apart))
 
 
-async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: bool = True) -> Marked:
+async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: bool = True) -> MarkResult:
     """All of its entries; or back to unread."""
     async with runtime.db.read() as tx:
         now_id = await stories.find(tx, story_id)
@@ -66,14 +66,14 @@ async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: boo
     return await mark(runtime, user_id, Selection(ids=_ids(together)), read=read)
 
 
-async def mark_all_stories(runtime: Runtime, user_id: int) -> Marked:
+async def mark_all_stories(runtime: Runtime, user_id: int) -> MarkResult:
     """Every entry of the stories that have something unread, the newest stories first."""
     async with runtime.db.read() as tx:
         lines = await stories.page(
-            tx, user_id, cursor=None, limit=MOST_STORIES, now=runtime.now(), only_unread=True
+            tx, user_id, cursor=None, limit=MAX_MARKED_STORIES, now=runtime.now(), only_unread=True
         )
         ids = await stories.unread_in(tx, user_id, [one.id for one in lines])
-    return await mark(runtime, user_id, Selection(ids=tuple(ids[:MOST_IDS])))
+    return await mark(runtime, user_id, Selection(ids=tuple(ids[:MAX_IDS])))
 
 
 async def split_entry(
@@ -101,13 +101,13 @@ def _only_here(found: Sequence[EntryWords]) -> dict[int, tuple[str, ...]]:
 def _told(words: EntryWords) -> list[str]:
     from reedbed.ai.extractive import sentences  # its patterns are compiled once they are needed
 
-    text = clean_text(words.content[: 4 * MOST_TEXT])[:MOST_TEXT]
+    text = clean_text(words.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH]
     return [sentence for _, sentence in sentences(text)]
 
 
 CURSOR = "stories"
 AT_ONCE = 500
-REMEMBERED = 3 * STORY_GROUPING_MOST_STORIES // 2
+REMEMBERED = 3 * MAX_STORIES // 2
 """Entries read back: most are alone, some are of one story."""
 OVERLAP = 200
 """On PostgreSQL an entry may be committed after one with a higher id: the last ones are looked at again."""

@@ -4,30 +4,30 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reedbed.ai.model import Prompt, Trouble
+from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import summary_prompt
 from reedbed.ai.responses import read_summary
 from reedbed.domain.ai import Usage, is_spent_for_user, shown_state
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import (
     BACKGROUND,
     EXTRACT,
     NEVER,
     OPENED,
+    ModelWait,
     Summary,
     SummaryState,
     Variant,
-    Wait,
     words_wanted,
 )
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.text import clean_text, content_hash
-from reedbed.services.ai import kept_here, may_send, variant_for, variant_for_feed
+from reedbed.services.ai import may_send, must_stay_local, variant_for, variant_for_feed
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
@@ -35,10 +35,10 @@ from reedbed.store import ai, folders, instance, subscriptions, summaries, users
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
-from reedbed.store.summaries import Attachment, Made, Source
+from reedbed.store.summaries import GeneratedSummary, SummaryAttachment, TextSource
 
 NOTHING_TO_READ = "There is nothing in this entry to summarise."
-MOST_HTML = 400_000
+MAX_HTML = 400_000
 
 
 async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
@@ -87,18 +87,18 @@ async def _state_of(
     return await _ask(runtime, user.id, entry, variant, priority=OPENED, again=again)
 
 
-async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> Wait | None:
+async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> ModelWait | None:
     """None while the model can be asked."""
     policy, now = runtime.ai.breaker, runtime.now()
     async with runtime.db.read() as tx:
         if await ai.is_paused(tx):
-            return Wait("paused")
+            return ModelWait("paused")
         if is_spent_for_user(runtime.ai.budget, await ai.spent_today(tx, user.id, now)):
-            return Wait("budget")
+            return ModelWait("budget")
         breaker = await ai.get_breaker(tx, state.model)
     if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
         return None
-    return Wait("silence", breaker.last_failure_at, breaker.last_failure_at + policy.recovery)
+    return ModelWait("silence", breaker.last_failure_at, breaker.last_failure_at + policy.recovery)
 
 
 async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
@@ -120,7 +120,7 @@ async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) 
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         found = await entries.by_ids(tx, user.id, entry_ids)
-        kept = await kept_here(tx, runtime, user.id)
+        kept = await must_stay_local(tx, runtime, user.id)
         here = [entry.row.id for entry in found if entry.row.feed_id in kept]
         have = {
             **await summaries.one_lines(tx, entry_ids, variant),
@@ -136,7 +136,7 @@ async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) 
 async def _ask(
     runtime: Runtime, user_id: int, entry: Entry, variant: Variant, *, priority: int, again: bool
 ) -> SummaryState:
-    html = (entry.full_content or entry.content)[:MOST_HTML]
+    html = (entry.full_content or entry.content)[:MAX_HTML]
     if not clean_text(html).strip():
         return SummaryState("failed", error=NOTHING_TO_READ, model=variant.model)
     # Hashing walks the whole markup; elsewhere, so that other requests go on meanwhile.
@@ -160,15 +160,15 @@ async def _ask(
             await ai.enqueue(tx, digest, variant, user_id=user_id, priority=priority, now=now)
     state = _state(known, variant) or SummaryState("pending", model=variant.model)
     if state.status == "pending":
-        await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
+        await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
     return state
 
 
-def _is_current(known: Attachment, entry: Entry) -> bool:
+def _is_current(known: SummaryAttachment, entry: Entry) -> bool:
     return known.version == entry.row.version and known.of_full == (entry.full_content is not None)
 
 
-def _state(known: Attachment, variant: Variant) -> SummaryState | None:
+def _state(known: SummaryAttachment, variant: Variant) -> SummaryState | None:
     if known.summary is not None:
         return SummaryState("ready", known.summary, model=known.summary.model)
     if known.failure is not None:
@@ -225,7 +225,7 @@ UNREADABLE = "The model's answer could not be read."
 @record
 class SummaryWork:
     row: Queued
-    source: Source
+    source: TextSource
     prompt: Prompt | None
     name: str = "summary"
 
@@ -233,27 +233,27 @@ class SummaryWork:
     def user_id(self) -> int | None:
         return self.row.user_id
 
-    def write(self) -> Summary | Trouble:
+    def write(self) -> Summary | ModelError:
         from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once needed
 
         text = _text(self.source)
         found = extract(self.source.title, text)
         if not found.text:
-            return Trouble("permanent", "There is nothing in this entry to summarise.")
+            return ModelError("permanent", "There is nothing in this entry to summarise.")
         language = self.source.language or detect_language(text) or ""
         return Summary(found.text, found.one_line, EXTRACT, language)
 
-    def read(self, answer: str, model: str) -> Summary | Trouble:
+    def read(self, answer: str, model: str) -> Summary | ModelError:
         found = read_summary(answer)
         if found is None:
-            return Trouble("unreadable", UNREADABLE)
+            return ModelError("unreadable", UNREADABLE)
         return Summary(found.text, found.one_line, model, self.row.language)
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Summary, used: Usage, now: Instant
     ) -> Sequence[tuple[int, int]]:
         row = self.row
-        await summaries.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+        await summaries.save(tx, GeneratedSummary(row.key, row.content_hash, row.variant, written, used), now)
         return await self.readers(tx)
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
@@ -289,10 +289,12 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not may_send(runtime, preferences_of(user)):
         return None  # who asked has left or changed their mind since: nothing is sent for them
-    if await kept_here(tx, runtime, user.id) and not await subscriptions.may_be_sent(tx, user.id, row.key):
+    if await must_stay_local(tx, runtime, user.id) and not await subscriptions.may_be_sent(
+        tx, user.id, row.key
+    ):
         return None
     return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
 
 
-def _text(source: Source) -> str:
-    return clean_text(source.content[:MOST_HTML])
+def _text(source: TextSource) -> str:
+    return clean_text(source.content[:MAX_HTML])

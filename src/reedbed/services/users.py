@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from reedbed.domain.auth import EXPIRED, MailLink, check_password
-from reedbed.domain.email import NotSent, Sent, email_address, known_as, link_letter
+from reedbed.domain.email import NotSent, Sent, email_address, known_as, link_email
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized
 from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE
@@ -20,7 +20,7 @@ from reedbed.domain.users import (
     check_role,
     read_preferences,
 )
-from reedbed.services.auth import add_session, announce_changed, announce_revoked
+from reedbed.services.auth import add_session, publish_changed, publish_revoked
 from reedbed.services.email import (
     check_mail_allowance,
     find_link,
@@ -114,7 +114,7 @@ async def log_out(runtime: Runtime, caller: Caller) -> None:
         return
     async with runtime.db.write() as tx:
         await auth.delete_session(tx, caller.user_id, caller.session_id)
-    await announce_revoked(runtime, caller.user_id, session_id=caller.session_id)
+    await publish_revoked(runtime, caller.user_id, session_id=caller.session_id)
 
 
 async def check_own_password(runtime: Runtime, caller: Caller, password: str, field: str) -> None:
@@ -147,7 +147,7 @@ async def remove_user(runtime: Runtime, user: User) -> None:
         await keep_an_owner(tx, user)
         await users.delete_user(tx, user.id)
         await users.record_event(tx, runtime.now(), "user_deleted", None)
-    await announce_revoked(runtime, user.id)
+    await publish_revoked(runtime, user.id)
 
 
 async def keep_an_owner(tx: Tx, user: User) -> None:
@@ -223,7 +223,7 @@ async def disable_member(runtime: Runtime, user: User) -> User:
         await users.set_disabled(tx, user.id, now)
         await auth.delete_other_sessions(tx, user.id, None)
         await users.record_event(tx, now, "user_disabled", user.id)
-    await announce_revoked(runtime, user.id)
+    await publish_revoked(runtime, user.id)
     return await member(runtime, user.id)
 
 
@@ -241,7 +241,7 @@ async def set_role(runtime: Runtime, user: User, role: str) -> User:
             await keep_an_owner(tx, user)
         await users.set_role(tx, user.id, role)
         await users.record_event(tx, runtime.now(), "role_changed", user.id, {"role": role})
-    await announce_changed(runtime, user.id)
+    await publish_changed(runtime, user.id)
     return await member(runtime, user.id)
 
 
@@ -274,7 +274,7 @@ async def set_preferences(runtime: Runtime, caller: Caller, changes: Mapping[str
         await users.set_preferences(tx, user.id, orjson.dumps(asdict(changed)).decode())
         user = await users.get(tx, user.id)
     assert user is not None
-    await announce_changed(runtime, user.id)
+    await publish_changed(runtime, user.id)
     return user
 
 
@@ -327,7 +327,7 @@ async def verify_email(runtime: Runtime, token: str) -> User:
         user = await users.get(tx, user_id)
         await users.record_event(tx, runtime.now(), "email_verified", user_id)
     assert user is not None
-    await announce_changed(runtime, user_id)
+    await publish_changed(runtime, user_id)
     return user
 
 
@@ -353,7 +353,7 @@ async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None)
         await users.record_event(tx, runtime.now(), "user_invited", by_user_id)
     if runtime.mailer is None:
         return Invite(address, url, mailed=False)
-    posted = await runtime.mailer.send(link_letter(address, "invite", url), runtime.now())
+    posted = await runtime.mailer.send(link_email(address, "invite", url), runtime.now())
     if isinstance(posted, NotSent) and posted.try_again and await may_notify(runtime, address):
         async with runtime.db.write() as tx:
             await note_wish(runtime, tx, "invite", address)
@@ -435,7 +435,7 @@ async def change_password(runtime: Runtime, caller: Caller, current: str, new: s
     letter = await may_notify(runtime, caller.user.email)
     async with runtime.db.write() as tx:
         await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, letter=letter)
-    await announce_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
+    await publish_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
     await wake_jobs(runtime)
 
 
@@ -469,7 +469,7 @@ async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str
             raise Invalid(EXPIRED, field="token")
         await users.verify(tx, user.id, link.email, runtime.now())
         await _set(runtime, tx, user, password_hash, kept_session=None, letter=letter)
-    await announce_revoked(runtime, user.id)
+    await publish_revoked(runtime, user.id)
     await wake_jobs(runtime)
     return user
 

@@ -10,33 +10,32 @@ import structlog
 
 from reedbed.domain.digests import digest_markdown
 from reedbed.domain.errors import Conflict, NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, next_try
 from reedbed.domain.rules import NoticedEntry, RuleNotice, entries_json, notice_json
 from reedbed.domain.times import DAY, SECOND, Instant, rfc3339
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import (
     GIVE_UP_AFTER,
-    LONGEST_WAIT,
+    MAX_WAIT,
     Delivery,
-    Event,
     Outcome,
     Webhook,
+    WebhookEvent,
     check_name,
     check_url,
     headers_for,
     is_dead,
     judge,
     secret_of,
-    switched_off_letter,
+    switched_off_email,
 )
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.jobs import Done, Later, pace, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests, jobs, rules, users, webhooks
-from reedbed.store import users as events
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.jobs import Job
@@ -44,7 +43,7 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 CALL_JOB = "webhook"
-MOST_ENTRIES = 50
+MAX_ENTRIES = 50
 KEPT = 30 * DAY
 PER_WEBHOOK = Allowance(60, 1)
 """Bursts are fine; a feed that runs wild must not make us a nuisance."""
@@ -56,7 +55,7 @@ _SWITCHED_OFF = Outcome(None, "The webhook was switched off.", again=False)
 
 
 async def leave(
-    tx: Tx, user_id: int, webhook_id: int, event: Event, subject: Mapping[str, Any], now: Instant
+    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant
 ) -> int:
     delivery_id = await webhooks.add_delivery(tx, user_id, webhook_id, event, subject, now)
     await jobs.add(tx, CALL_JOB, {"delivery_id": delivery_id}, now=now, user_id=user_id)
@@ -69,14 +68,14 @@ async def leave_entries(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) 
         return
     for feed_id, user_id, webhook_id in await webhooks.list_for_followers(tx, list(new)):
         ids = new[feed_id]
-        subject = {"feed_id": feed_id, "entry_ids": list(ids[:MOST_ENTRIES]), "count": len(ids)}
-        await leave(tx, user_id, webhook_id, Event.NEW_ENTRIES, subject, now)
+        subject = {"feed_id": feed_id, "entry_ids": list(ids[:MAX_ENTRIES]), "count": len(ids)}
+        await leave(tx, user_id, webhook_id, WebhookEvent.NEW_ENTRIES, subject, now)
 
 
 async def leave_event(
     tx: Tx,
     user_id: int,
-    event: Event,
+    event: WebhookEvent,
     subject: Mapping[str, Any],
     now: Instant,
     *,
@@ -119,14 +118,14 @@ async def forget_calls(runtime: Runtime) -> int:
 async def _told(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
     """The body of the call; None if there is nothing left to tell of."""
     match delivery.event:
-        case Event.NEW_ENTRIES:
+        case WebhookEvent.NEW_ENTRIES:
             return await _new_entries(runtime, delivery)
-        case Event.RULE_MATCH:
+        case WebhookEvent.RULE_MATCH:
             return await _rule_match(runtime, delivery)
-        case Event.DIGEST:
+        case WebhookEvent.DIGEST:
             return await _digest(runtime, delivery)
-        case Event.TEST:
-            return {"event": Event.TEST, "message": "Reedbed can reach this webhook."}
+        case WebhookEvent.TEST:
+            return {"event": WebhookEvent.TEST, "message": "Reedbed can reach this webhook."}
 
 
 async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
@@ -134,7 +133,7 @@ async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] |
     if not entries:
         return None
     return {
-        "event": Event.NEW_ENTRIES,
+        "event": WebhookEvent.NEW_ENTRIES,
         "feed": {"id": str(delivery.subject["feed_id"]), "title": entries[0].feed_title},
         # Without those that a rule has muted.
         "count": delivery.subject["count"] - len(delivery.subject["entry_ids"]) + len(entries),
@@ -166,7 +165,7 @@ async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None
         "entries": found.entries,
         "markdown": digest_markdown(found, base_url),
     }
-    return {"event": Event.DIGEST, "digest": shown}
+    return {"event": WebhookEvent.DIGEST, "digest": shown}
 
 
 async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
@@ -189,7 +188,7 @@ async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, told: Ma
 async def _settle(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
     now = runtime.now()
     next_at = (
-        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=LONGEST_WAIT)
+        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=MAX_WAIT)
         if outcome.again
         else None
     )
@@ -215,20 +214,20 @@ async def _judge_webhook(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instan
     if not is_dead(outcome, since, now) or not await webhooks.switch_off(tx, webhook, now):
         return False
     detail = {"webhook_id": webhook.id, "answer": outcome.answer}
-    await events.record_event(tx, now, "webhook_switched_off", webhook.user_id, detail)
+    await users.record_event(tx, now, "webhook_switched_off", webhook.user_id, detail)
     return True
 
 
 async def _tell_of_the_end(runtime: Runtime, webhook: Webhook, outcome: Outcome) -> None:
     log.warning("a webhook was switched off", webhook=webhook.id, answer=outcome.answer)
     data = {"event": "webhook_switched_off", "webhook": {"id": str(webhook.id), "name": webhook.name}}
-    await runtime.bus.publish(Hint("notice", user_id=webhook.user_id, data=data))
+    await runtime.bus.publish(ChangeEvent("notice", user_id=webhook.user_id, data=data))
     if runtime.mailer is None:
         return
     async with runtime.db.read() as tx:
         user = await users.get(tx, webhook.user_id)
     if user is not None and user.disabled_at is None:
-        letter = switched_off_letter(user.email, webhook, outcome.answer, runtime.accounts.base_url)
+        letter = switched_off_email(user.email, webhook, outcome.answer, runtime.accounts.base_url)
         await runtime.mailer.send(letter, runtime.now())
 
 
@@ -238,21 +237,21 @@ async def _end(runtime: Runtime, delivery: Delivery, outcome: Outcome) -> Done:
     return Done({"error": outcome.answer})
 
 
-MOST_WEBHOOKS = 20
+MAX_WEBHOOKS = 20
 NO_SUCH = "There is no such webhook."
 _SECRET_BYTES = 32
 
 
 @record
 class Changes:
-    name: str | Same = SAME
-    url: str | Same = SAME
-    events: frozenset[Event] | Same = SAME
-    enabled: bool | Same = SAME
+    name: str | Unset = UNSET
+    url: str | Unset = UNSET
+    events: frozenset[WebhookEvent] | Unset = UNSET
+    enabled: bool | Unset = UNSET
 
 
 async def create_webhook(
-    runtime: Runtime, user_id: int, url: str, events: frozenset[Event], name: str = ""
+    runtime: Runtime, user_id: int, url: str, events: frozenset[WebhookEvent], name: str = ""
 ) -> Webhook:
     """With its secret."""
     address = check_url(url)
@@ -289,17 +288,17 @@ async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, wanted
     """Switching it on, or giving it another address, forgets its failures."""
     async with runtime.db.write() as tx:
         known = await _found(tx, user_id, webhook_id)
-        url = known.url if isinstance(wanted.url, Same) else check_url(wanted.url)
+        url = known.url if isinstance(wanted.url, Unset) else check_url(wanted.url)
         taken = await webhooks.get_by_url(tx, user_id, url)
         if taken is not None and taken.id != webhook_id:
             raise Conflict("You have a webhook with this address already.", field="url")
-        enabled = known.enabled if isinstance(wanted.enabled, Same) else wanted.enabled
+        enabled = known.enabled if isinstance(wanted.enabled, Unset) else wanted.enabled
         fresh = url != known.url or (enabled and not known.enabled)
         changed = replace(
             known,
-            name=known.name if isinstance(wanted.name, Same) else check_name(wanted.name, url),
+            name=known.name if isinstance(wanted.name, Unset) else check_name(wanted.name, url),
             url=url,
-            events=known.events if isinstance(wanted.events, Same) else wanted.events,
+            events=known.events if isinstance(wanted.events, Unset) else wanted.events,
             enabled=enabled,
             failing_since=None if fresh else known.failing_since,
             disabled_at=None if fresh else known.disabled_at,
@@ -329,7 +328,7 @@ async def try_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Delive
         known = await _found(tx, user_id, webhook_id)
         if not known.enabled:
             raise Conflict("This webhook is switched off. Switch it on first.")
-        delivery_id = await leave(tx, user_id, known.id, Event.TEST, {}, runtime.now())
+        delivery_id = await leave(tx, user_id, known.id, WebhookEvent.TEST, {}, runtime.now())
         made = await webhooks.get_delivery(tx, user_id, delivery_id)
     assert made is not None
     await wake_jobs(runtime)
@@ -353,10 +352,10 @@ async def _found(tx: Tx, user_id: int, webhook_id: int) -> Webhook:
 
 
 async def _add(
-    runtime: Runtime, tx: Tx, user_id: int, name: str, url: str, events: frozenset[Event]
+    runtime: Runtime, tx: Tx, user_id: int, name: str, url: str, events: frozenset[WebhookEvent]
 ) -> Webhook | None:
-    if await webhooks.count(tx, user_id) >= MOST_WEBHOOKS:
-        raise Conflict(f"There can be at most {MOST_WEBHOOKS} webhooks. Delete one first.")
+    if await webhooks.count(tx, user_id) >= MAX_WEBHOOKS:
+        raise Conflict(f"There can be at most {MAX_WEBHOOKS} webhooks. Delete one first.")
     return await webhooks.add(
         tx, user_id, name=name, url=url, secret=_new_secret(), events=events, now=runtime.now()
     )

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import structlog
 
 from reedbed.domain.errors import NotFound, TooMany, Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched
 from reedbed.domain.refresh.state import DueFeed
@@ -20,9 +20,9 @@ from reedbed.domain.users import Allowance
 from reedbed.domain.websub import (
     DENIED_FOR,
     LEASE_WISHED,
-    MOST_GOODBYES,
+    MAX_GOODBYES,
     PATIENCE,
-    HubStanding,
+    HubStatus,
     HubSubscription,
     Mode,
     State,
@@ -38,14 +38,14 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, new_token, spend
 from reedbed.store import refresh, websub
 from reedbed.store.engine.database import Tx
-from reedbed.store.refresh import Finding
-from reedbed.store.websub import Delivery, Waiting
+from reedbed.store.refresh import CheckResult
+from reedbed.store.websub import HubDelivery, WaitingDeliveries
 
 log = structlog.get_logger()
 
 AT_A_TIME = 200
 AT_ONCE = 8
-MOST_MOVES = 4
+MAX_MOVES = 4
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "*/*"}
 UNVERIFIED = "The hub took the request and never confirmed it."
 
@@ -116,7 +116,7 @@ async def _ask(runtime: Runtime, one: HubSubscription) -> None:
 async def _send(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
     """What went wrong, or None. A hub that has moved is asked where it says it is, though not in the open."""
     place = hub_url
-    for _ in range(MOST_MOVES):
+    for _ in range(MAX_MOVES):
         answer = await runtime.fetcher.exchange(place, form, FORM, most=0)
         if isinstance(answer, Failed):
             return answer.message
@@ -125,14 +125,14 @@ async def _send(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
         if answer.location is None or (place.startswith("https:") and answer.location.startswith("http:")):
             return f"The hub answered {answer.status}."
         place = answer.location
-    return f"The hub redirects more than {MOST_MOVES - 1} times."
+    return f"The hub redirects more than {MAX_MOVES - 1} times."
 
 
 async def _is_over(runtime: Runtime, one: HubSubscription) -> bool:
     """Whether there is nothing to ask: a silence to be noted, or a goodbye that needs no more words."""
     if one.state == "leaving":
         lapsed = one.expires_at is None or one.expires_at <= runtime.now()
-        if lapsed or one.attempts >= MOST_GOODBYES:
+        if lapsed or one.attempts >= MAX_GOODBYES:
             async with runtime.db.write() as tx:
                 await websub.remove(tx, one.id)
             return True
@@ -181,9 +181,9 @@ STRANGERS = Allowance(60, 1)
 """Knocks at addresses that do not exist, from one network."""
 FROM_HUB = Allowance(60, 2)
 """Calls at one subscription's address."""
-MOST_WAITING = 20
-LONGEST_CHALLENGE = 2_000
-LONGEST_REASON = 300
+MAX_WAITING = 20
+MAX_CHALLENGE_LENGTH = 2_000
+MAX_REASON_LENGTH = 300
 
 UNKNOWN = "No subscription has this address."
 NOT_ASKED = "Nobody here asked for this."
@@ -216,7 +216,7 @@ async def answer_hub(runtime: Runtime, token: str, said: Mapping[str, str], ip: 
     if mode == "denied":
         await _note_denied(runtime, one, said.get("hub.reason", ""))
         return ""
-    if mode != one.asked or not challenge or len(challenge) > LONGEST_CHALLENGE:
+    if mode != one.asked or not challenge or len(challenge) > MAX_CHALLENGE_LENGTH:
         raise _unasked(one, mode)
     if mode == "unsubscribe":
         async with runtime.db.write() as tx:
@@ -237,14 +237,14 @@ async def take_push(runtime: Runtime, one: HubSubscription, push: Push, ip: str 
     digest = sha256(push.body).hexdigest()
     now = runtime.now()
     async with runtime.db.write() as tx:
-        if await websub.count_deliveries(tx, one.id) >= MOST_WAITING:
+        if await websub.count_deliveries(tx, one.id) >= MAX_WAITING:
             raise TooMany("Too much is waiting to be read. Send it again a little later.", 60)
         await websub.record_push(tx, one.id, digest, now)
         if digest == one.body_hash:
             return
         kind = storable(push.content_type or "")[:200] or None
-        await websub.add_delivery(tx, Delivery(one.id, kind, push.body, digest, now))
-    await runtime.bus.publish(Hint("hub_news"))
+        await websub.add_delivery(tx, HubDelivery(one.id, kind, push.body, digest, now))
+    await runtime.bus.publish(ChangeEvent("hub_news"))
 
 
 async def _confirm(runtime: Runtime, one: HubSubscription, seconds: str | None) -> None:
@@ -258,7 +258,7 @@ async def _note_denied(runtime: Runtime, one: HubSubscription, reason: str) -> N
     if one.state == "leaving":
         return
     now = runtime.now()
-    told = storable(reason).strip()[:LONGEST_REASON]
+    told = storable(reason).strip()[:MAX_REASON_LENGTH]
     error = f"The hub refused: {told}" if told else "The hub refused."
     log.warning("hub refused", feed=one.feed_id, hub=one.hub_url, reason=told)
     async with runtime.db.write() as tx:
@@ -278,7 +278,7 @@ def _unasked(one: HubSubscription, mode: str | None) -> NotFound:
 
 
 MAX_CONCURRENT_PUSHES = 4
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 
 
 async def read_pushes(runtime: Runtime, writer: OutcomeWriter) -> bool:
@@ -289,7 +289,7 @@ async def read_pushes(runtime: Runtime, writer: OutcomeWriter) -> bool:
     return bool(waiting)
 
 
-async def _read(runtime: Runtime, writer: OutcomeWriter, one: Waiting) -> None:
+async def _read(runtime: Runtime, writer: OutcomeWriter, one: WaitingDeliveries) -> None:
     async with runtime.db.write() as tx:
         # The lease keeps a check of the same feed from writing the same entries at the same time.
         due = await refresh.claim(tx, one.feed_id, runtime.name, runtime.now(), runtime.fetching.lease)
@@ -302,10 +302,10 @@ async def _read(runtime: Runtime, writer: OutcomeWriter, one: Waiting) -> None:
         raise
     except Exception:
         log.exception("a push could not be read", feed=one.feed_id)
-        await _drop(runtime, one, only_after=MOST_ATTEMPTS)
+        await _drop(runtime, one, only_after=MAX_ATTEMPTS)
 
 
-async def _store(runtime: Runtime, writer: OutcomeWriter, one: Waiting, due: DueFeed) -> None:
+async def _store(runtime: Runtime, writer: OutcomeWriter, one: WaitingDeliveries, due: DueFeed) -> None:
     async with runtime.db.read() as tx:
         body = await websub.delivery_body(tx, one.id)
     if body is None:  # another worker has just read it
@@ -325,7 +325,9 @@ async def _store(runtime: Runtime, writer: OutcomeWriter, one: Waiting, due: Due
     return None
 
 
-async def _finding(runtime: Runtime, one: Waiting, due: DueFeed, body: bytes) -> Finding | Failed:
+async def _finding(
+    runtime: Runtime, one: WaitingDeliveries, due: DueFeed, body: bytes
+) -> CheckResult | Failed:
     check = check_of(runtime, due, runtime.now())
     fetched = Fetched(200, due.url, body, one.content_type)
     finding = await read_document(runtime, check, fetched, body_hash(body))
@@ -336,7 +338,7 @@ async def _finding(runtime: Runtime, one: Waiting, due: DueFeed, body: bytes) ->
     return replace(finding, pushed=True, about=None, listed=(), removed=None, tally=tally)
 
 
-async def _drop(runtime: Runtime, one: Waiting, *, only_after: int = 0) -> None:
+async def _drop(runtime: Runtime, one: WaitingDeliveries, *, only_after: int = 0) -> None:
     async with runtime.db.write() as tx:
         await refresh.release(tx, runtime.name, [one.feed_id])
         if one.attempts + 1 >= only_after:
@@ -348,30 +350,30 @@ NOT_YET = "The hub will be asked within a minute."
 
 
 @record
-class ShownHub:
+class HubView:
     hub_url: str | None
     status: str
     """none, off, new, asked, active, failed or denied."""
     reason: str
     relied_on: bool = False
-    standing: HubStanding | None = None
+    standing: HubStatus | None = None
 
 
-async def hub_standing(runtime: Runtime, feed_id: int) -> ShownHub:
+async def hub_status(runtime: Runtime, feed_id: int) -> HubView:
     async with runtime.db.read() as tx:
         hub_url = await websub.hub_of(tx, feed_id)
         standing = await websub.list_for_feed(tx, feed_id)
     if hub_url is None:
-        return ShownHub(None, "none", NO_HUB)
+        return HubView(None, "none", NO_HUB)
     if runtime.hubs.off is not None:
-        return ShownHub(hub_url, "off", runtime.hubs.off)
+        return HubView(hub_url, "off", runtime.hubs.off)
     if standing is None:
-        return ShownHub(hub_url, "new", NOT_YET)
+        return HubView(hub_url, "new", NOT_YET)
     relied_on = standing.is_relied_on(runtime.now())
-    return ShownHub(hub_url, standing.state, _reason(standing, relied_on=relied_on), relied_on, standing)
+    return HubView(hub_url, standing.state, _reason(standing, relied_on=relied_on), relied_on, standing)
 
 
-def _reason(standing: HubStanding, *, relied_on: bool) -> str:
+def _reason(standing: HubStatus, *, relied_on: bool) -> str:
     if relied_on:
         return "The hub sends news as they happen; one check a day makes sure that none is lost."
     match standing.state:

@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Breaker, Spent, Usage, day_start, month_start
 from reedbed.domain.records import record
-from reedbed.domain.summaries import Setback, Variant
+from reedbed.domain.summaries import FailureState, Variant
 from reedbed.domain.times import Instant
 from reedbed.store import instance
 from reedbed.store.engine.database import Tx
@@ -88,7 +88,7 @@ async def lock_breakers(tx: Tx, names: Sequence[str]) -> dict[str, Breaker]:
     """The breakers of these models, nobody else's to change until the transaction ends."""
     if not names:
         return {}
-    await tx.run_each(_MAKE, [{"name": name} for name in sorted(names)])
+    await tx.run_many(_MAKE, [{"name": name} for name in sorted(names)])
     rows = await tx.all(_LOCK, {"names": list(names)})
     return {row[0]: Breaker(*tuple(row)[1:]) for row in rows}
 
@@ -175,7 +175,7 @@ class Queued:
 
 
 @record
-class Line:
+class QueuedLine:
     """A row as operators see it."""
 
     id: int
@@ -375,7 +375,7 @@ async def complete(tx: Tx, row: Queued, holder: str) -> bool:
     return await tx.run(_DONE, _lease(row, holder)) == 1
 
 
-async def record_failure(tx: Tx, row: Queued, holder: str, setback: Setback, error: str) -> bool:
+async def record_failure(tx: Tx, row: Queued, holder: str, setback: FailureState, error: str) -> bool:
     return (
         await tx.run(
             _SET_BACK,
@@ -430,8 +430,8 @@ async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
     return Sizes(row[0] - row[1] - row[2], row[1], row[2])
 
 
-async def list_queued(tx: Tx, *, most: int) -> list[Line]:
-    return [Line(*row) for row in await tx.all(_LINES, {"most": most})]
+async def list_queued(tx: Tx, *, most: int) -> list[QueuedLine]:
+    return [QueuedLine(*row) for row in await tx.all(_LINES, {"most": most})]
 
 
 def _lease(row: Queued, holder: str) -> dict[str, object]:

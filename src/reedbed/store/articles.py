@@ -11,7 +11,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.entries.columns import visible
-from reedbed.store.entries.write import EntryText
+from reedbed.store.entries.write import NewEntryText
 from reedbed.store.tables import (
     article_selectors,
     entries,
@@ -172,7 +172,7 @@ _NEWEST = Statement(
 
 
 @record
-class Standing:
+class SelectorStatus:
     """How far we are with the whole article of an entry."""
 
     selectors: ArticleSelectors
@@ -195,13 +195,13 @@ async def copy_selectors(tx: Tx, old: int, new: int) -> None:
     await tx.run(_CARRY_OVER, {"old": old, "new": new})
 
 
-async def selector_status(tx: Tx, entry_id: int) -> Standing:
+async def selector_status(tx: Tx, entry_id: int) -> SelectorStatus:
     row = await tx.one(_STANDING, {"id": entry_id})
     if row is None:
-        return Standing(ArticleSelectors(), None)
+        return SelectorStatus(ArticleSelectors(), None)
     tried_at, changed_at = row[2], row[3]
     current = tried_at is not None and tried_at >= changed_at
-    return Standing(_selectors(row), tried_at if current else None)
+    return SelectorStatus(_selectors(row), tried_at if current else None)
 
 
 async def read_before(tx: Tx, feed_id: int, *, most: int) -> Sequence[int]:
@@ -251,7 +251,7 @@ async def get_saved_by_url(tx: Tx, user_id: int, normalized_url: str) -> int | N
     return await tx.value(_BY_ADDRESS, {"user_id": user_id, "address": normalized_url})
 
 
-async def fill_saved(tx: Tx, entry_id: int, text: EntryText, change_hash: str) -> None:
+async def fill_saved(tx: Tx, entry_id: int, text: NewEntryText, change_hash: str) -> None:
     """The first words of an entry that was saved by its address; there is no older version to keep."""
     shown = {f"new_{name}": getattr(text, name) for name in _words}
     await tx.run(_FILL, {"entry": entry_id, "new_hash": change_hash, **shown})

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, bindparam, delete, insert, or_, update
 
 from reedbed.domain.auth import MailLink, Purpose
 from reedbed.domain.times import DAY, Instant
-from reedbed.domain.users import ApiToken, Caller, Scope, Session, scope_words
+from reedbed.domain.users import ApiToken, Caller, Session, TokenScope, scope_words
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import mail_links, sessions, tokens, users
@@ -180,7 +180,7 @@ async def add_token(
     *,
     kind: str,
     name: str,
-    scopes: frozenset[Scope],
+    scopes: frozenset[TokenScope],
     secret_hash: str,
     fever_digest: str | None,
     now: Instant,
@@ -243,12 +243,12 @@ def _caller(row: Row | None) -> tuple[Caller, Instant | None] | None:
     user = event_user(row)
     scopes = _scopes(row["scopes"])
     # An admin token of somebody who is no operator any more is a plain one.
-    allowed = scopes if user.operates else scopes - {Scope.ADMIN}
+    allowed = scopes if user.operates else scopes - {TokenScope.ADMIN}
     return Caller(user, scopes=allowed, token_id=row["token_id"]), row["last_used_at"]
 
 
-def _scopes(words: str) -> frozenset[Scope]:
-    return frozenset(Scope(word) for word in words.split())
+def _scopes(words: str) -> frozenset[TokenScope]:
+    return frozenset(TokenScope(word) for word in words.split())
 
 
 _COLUMNS = (

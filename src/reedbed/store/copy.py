@@ -15,7 +15,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import SECOND
 from reedbed.store import migrations
 from reedbed.store.engine.connect import read_only, sqlite_path
-from reedbed.store.engine.postgresql import Pulse, asyncpg
+from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
 from reedbed.store.tables import leases, metadata, processes
 
 AT_ONCE = 1_000
@@ -27,7 +27,7 @@ _OF_PROCESSES = {leases.name, processes.name}
 """Only for the processes that run now."""
 
 
-class Source(Protocol):
+class SourceDatabase(Protocol):
     """Of this program's schema, and nobody works on it."""
 
     async def count(self, table: Table) -> int: ...
@@ -39,7 +39,7 @@ class Source(Protocol):
         ...
 
 
-class Target(Protocol):
+class TargetDatabase(Protocol):
     async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None: ...
 
     async def count(self, table: Table) -> int: ...
@@ -109,14 +109,14 @@ async def copy_everything(source_url: str, target_url: str, tell: Tell) -> Moved
 
 
 async def _told(
-    source: Source, table: Table, total: int, tell: Tell
+    source: SourceDatabase, table: Table, total: int, tell: Tell
 ) -> AsyncGenerator[list[tuple[object, ...]]]:
     async for some in source.rows(table):
         yield some
         tell(table.name, len(some), total)
 
 
-async def _compare(target: Target, counts: dict[Table, int]) -> None:
+async def _compare(target: TargetDatabase, counts: dict[Table, int]) -> None:
     for table, expected in counts.items():
         found = await target.count(table)
         if found != expected:
@@ -125,7 +125,7 @@ async def _compare(target: Target, counts: dict[Table, int]) -> None:
             )
 
 
-def _source(url: str) -> AbstractAsyncContextManager[Source]:
+def _source(url: str) -> AbstractAsyncContextManager[SourceDatabase]:
     if url.startswith("sqlite:"):
         return sqlite_source(url)
 
@@ -133,7 +133,7 @@ def _source(url: str) -> AbstractAsyncContextManager[Source]:
 
 
 @asynccontextmanager
-async def _target(url: str) -> AsyncGenerator[Target]:
+async def _target(url: str) -> AsyncGenerator[TargetDatabase]:
     opening = sqlite_target(url) if url.startswith("sqlite:") else postgresql_target(url)
     async with opening as place:
         yield place
@@ -196,11 +196,11 @@ async def _connected(url: str) -> AsyncGenerator[Any]:
         await _close(connection)
 
 
-def _pulse(url: str) -> Pulse:
+def _pulse(url: str) -> ConnectionProbe:
     async def connect() -> Any:
         return await asyncpg.connect(url, timeout=CONNECT_SECONDS)
 
-    return Pulse(connect, silence=SILENCE_SECONDS, longest_wait=MIGRATION_SECONDS)
+    return ConnectionProbe(connect, silence=SILENCE_SECONDS, longest_wait=MIGRATION_SECONDS)
 
 
 async def _migrate(url: str) -> None:

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import BigInteger, bindparam, delete, false, insert, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from reedbed.domain.digests import Digest, DigestText, Paragraph, Scope, Sentence, Source
+from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source
 from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.engine.database import Row, Tx
@@ -16,14 +16,14 @@ from reedbed.store.engine.statements import HIGHEST, Statement, select
 from reedbed.store.tables import digest_schedules, digests
 
 
-def scope_text(scope: Scope) -> str:
+def scope_text(scope: DigestScope) -> str:
     """The same scope is always the same text, so that it can be looked for."""
     given = {name: value for name, value in asdict(scope).items() if value is not None}
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def scope_of(text: str) -> Scope:
-    return Scope(**orjson.loads(text))
+def scope_of(text: str) -> DigestScope:
+    return DigestScope(**orjson.loads(text))
 
 
 def sentences_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Sentence, ...]:
@@ -39,7 +39,7 @@ class Schedule:
     user_id: int
     minute: int
     zone: str
-    scope: Scope
+    scope: DigestScope
     mail: bool
     next_at: Instant
 
@@ -132,7 +132,7 @@ _UNSCHEDULE = Statement(delete(digest_schedules).where(digest_schedules.c.user_i
 async def add(
     tx: Tx,
     user_id: int,
-    scope: Scope,
+    scope: DigestScope,
     *,
     model: str,
     language: str,
@@ -161,7 +161,7 @@ async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None)
     return [_digest(row) for row in await tx.all(_NEWEST, params)]
 
 
-async def last_until(tx: Tx, user_id: int, scope: Scope, now: Instant) -> Instant | None:
+async def last_until(tx: Tx, user_id: int, scope: DigestScope, now: Instant) -> Instant | None:
     """Up to when the last one of this kind tells; what only a wrong clock can have written does not count."""
     params = {"owner": user_id, "about": scope_text(scope), "limit": now + LEEWAY}
     return await tx.value(_LAST_READY, params)

@@ -91,7 +91,7 @@ async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
 
 
 async def place(tx: Tx, user_id: int, positions: Mapping[int, int]) -> None:
-    await tx.run_each(
+    await tx.run_many(
         _PLACE,
         [{"owner": user_id, "folder": id_, "new_position": position} for id_, position in positions.items()],
     )

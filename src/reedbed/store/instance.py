@@ -6,7 +6,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis
-from reedbed.domain.websub import LONGEST_LEASE
+from reedbed.domain.websub import MAX_LEASE
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, database_in_use, database_size, func, select
 from reedbed.store.tables import (
@@ -107,7 +107,7 @@ _LAST_CHECK = Statement(select(func.max(feed_fetch_state.c.last_checked_at)))
 
 
 @record
-class Known:
+class KnownProblem:
     workers: int
     oldest_lock: Instant | None
     oldest_job: Instant | None
@@ -121,11 +121,11 @@ async def answers_to_ping(tx: Tx) -> bool:
     return await tx.value(_ONE) == 1
 
 
-async def list_problems(tx: Tx, hour: Instant) -> Known:
+async def list_problems(tx: Tx, hour: Instant) -> KnownProblem:
     row = await tx.one(_KNOWN, {"hour": hour})
     assert row is not None
     workers, lock, job, due, checks, failures = row
-    return Known(workers, lock, job, due, int(checks), int(failures))
+    return KnownProblem(workers, lock, job, due, int(checks), int(failures))
 
 
 async def last_check(tx: Tx) -> Instant | None:
@@ -145,7 +145,7 @@ class HourOfAll:
 
 
 @record
-class TroubledFeed:
+class FailingFeed:
     id: int
     title: str
     language: str | None
@@ -257,9 +257,9 @@ async def list_hours(tx: Tx, since: Instant) -> list[HourOfAll]:
     return [HourOfAll(*(int(value) for value in row)) for row in await tx.all(_HOURS, {"since": since})]
 
 
-async def failing_feeds(tx: Tx, *, limit: int) -> list[TroubledFeed]:
+async def failing_feeds(tx: Tx, *, limit: int) -> list[FailingFeed]:
     """The most often failed first."""
-    return [TroubledFeed(*row) for row in await tx.all(_TROUBLED, {"limit": limit})]
+    return [FailingFeed(*row) for row in await tx.all(_TROUBLED, {"limit": limit})]
 
 
 async def slowest_feeds(tx: Tx, since: Instant, *, limit: int) -> list[SlowFeed]:
@@ -345,7 +345,7 @@ async def repair_future_timestamps(tx: Tx, now: Instant, *, longest_rest: Millis
         (_COOLING, 2 * DAY),
         (_MAIL_BOXES, 2 * DAY),
         (_DIGESTS, 2 * DAY),
-        (_HUBS, LONGEST_LEASE + DAY),
+        (_HUBS, MAX_LEASE + DAY),
     )
     return sum([await tx.run(statement, {"now": now, "limit": now + ahead}) for statement, ahead in limits])
 
@@ -399,16 +399,16 @@ _IN_USE = Statement(select(database_in_use()))
 
 
 @record
-class Counts:
+class InstanceCounts:
     feeds: int
     posts: int
     unread: int
 
 
-async def count_all(tx: Tx, user_id: int) -> Counts:
+async def count_all(tx: Tx, user_id: int) -> InstanceCounts:
     row = await tx.one(_COUNTS, {"user_id": user_id})
     assert row is not None
-    return Counts(int(row[0]), int(row[1]), int(row[2]))
+    return InstanceCounts(int(row[0]), int(row[1]), int(row[2]))
 
 
 async def size_in_bytes(tx: Tx) -> int:

@@ -42,7 +42,7 @@ class Job:
 
 
 @record
-class UnderWay:
+class RunningJob:
     kind: str
     progress: float
     created_at: Instant
@@ -233,9 +233,9 @@ def _job(row: Row) -> Job:
     )
 
 
-async def under_way(tx: Tx) -> list[UnderWay]:
+async def under_way(tx: Tx) -> list[RunningJob]:
     """What runs just now, at most twenty."""
-    return [UnderWay(*row) for row in await tx.all(_UNDER_WAY)]
+    return [RunningJob(*row) for row in await tx.all(_UNDER_WAY)]
 
 
 _written = insert_job_pieces(job_pieces)

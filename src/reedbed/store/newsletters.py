@@ -343,7 +343,7 @@ async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
 
 
 async def add_images(tx: Tx, entry_id: int, blob_ids: Sequence[int]) -> None:
-    await tx.run_each(_ADD_IMAGE, [{"entry_id": entry_id, "blob_id": id_} for id_ in blob_ids])
+    await tx.run_many(_ADD_IMAGE, [{"entry_id": entry_id, "blob_id": id_} for id_ in blob_ids])
 
 
 async def image(tx: Tx, user_id: int, digest: str) -> tuple[str, bytes] | None:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from sqlalchemy import BigInteger, bindparam, delete, insert, update
 
-from reedbed.domain.digests import Scope
+from reedbed.domain.digests import DigestScope
 from reedbed.domain.questions import AnswerText, Question
 from reedbed.domain.times import Instant
 from reedbed.store.digests import scope_of, scope_text, sentences_of, sources_of
@@ -58,7 +58,7 @@ _OLDEST_KEPT = Statement(
 _FORGET = Statement(delete(questions).where(_mine, questions.c.id <= bindparam("last", type_=BigInteger)))
 
 
-async def add(tx: Tx, user_id: int, question: str, scope: Scope, *, model: str, now: Instant) -> int:
+async def add(tx: Tx, user_id: int, question: str, scope: DigestScope, *, model: str, now: Instant) -> int:
     params = {
         "user_id": user_id,
         "question": question,

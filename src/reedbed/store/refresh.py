@@ -23,28 +23,28 @@ from sqlalchemy import (
     update,
 )
 
-from reedbed.domain.feeds import Rhythm
+from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.records import record
-from reedbed.domain.refresh.state import About, DueFeed, FetchState
+from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.encryption import Vault
 from reedbed.store.engine.statements import Statement, among, func, larger, select
-from reedbed.store.entries.write import EntryRow, Rewrite
-from reedbed.store.feeds.feeds import Tally
+from reedbed.store.entries.write import EntryUpdate, NewEntryRow
+from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feeds, subscriptions
 from reedbed.store.tables import websub_subscriptions as _push
 
 STATE_NAMES = tuple(field.name for field in fields(FetchState))
-ABOUT_NAMES = tuple(field.name for field in fields(About))
+ABOUT_NAMES = tuple(field.name for field in fields(FeedMetadata))
 
 _OWN = 15
 _ENCRYPTED = ((4, "feeds.proxy"), (7, "feeds.password"))
 _STATE_FROM = _OWN + len(ABOUT_NAMES)
 _STATE_TO = _STATE_FROM + len(STATE_NAMES)
 _RHYTHM = STATE_NAMES.index("rhythm")
-_NO_RHYTHM = Rhythm()
+_NO_RHYTHM = CheckSchedule()
 _values_of = attrgetter(*STATE_NAMES)
 
 
@@ -78,18 +78,20 @@ def state_params(feed_id: int, holder: str, after: FetchState) -> Mapping[str, A
     return params
 
 
-def _about(values: Sequence[Any]) -> About:
-    return About(*values[:-2], guid_unreliable=bool(values[-2]), guid_collisions=values[-1])
+def _about(values: Sequence[Any]) -> FeedMetadata:
+    return FeedMetadata(*values[:-2], guid_unreliable=bool(values[-2]), guid_collisions=values[-1])
 
 
-def _rhythm(text: str | None) -> Rhythm:
+def _rhythm(text: str | None) -> CheckSchedule:
     if not text:
         return _NO_RHYTHM
     said = orjson.loads(text)
-    return Rhythm(said.get("interval"), frozenset(said.get("hours", ())), frozenset(said.get("days", ())))
+    return CheckSchedule(
+        said.get("interval"), frozenset(said.get("hours", ())), frozenset(said.get("days", ()))
+    )
 
 
-def _rhythm_text(rhythm: Rhythm) -> str | None:
+def _rhythm_text(rhythm: CheckSchedule) -> str | None:
     if rhythm == _NO_RHYTHM:
         return None
     said = {
@@ -345,7 +347,7 @@ async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
 
 async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]]) -> None:
     """The state after a check; it ends the lease. A lease that was lost in between changes nothing."""
-    await tx.run_each(
+    await tx.run_many(
         _WRITE,
         [
             {**state_params(due.id, holder, after), "claimed_for": due.state.next_check_at}
@@ -356,7 +358,7 @@ async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]
 
 async def write_pushed(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
     """News came by themselves: the lease ends, and the schedule stays as it was."""
-    await tx.run_each(_WRITE_PUSHED, [state_params(feed_id, holder, after) for feed_id, after in states])
+    await tx.run_many(_WRITE_PUSHED, [state_params(feed_id, holder, after) for feed_id, after in states])
 
 
 async def check_soon(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
@@ -366,7 +368,7 @@ async def check_soon(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
 
 async def give_back(tx: Tx, holder: str, turns: Sequence[tuple[int, Instant]]) -> None:
     """End leases without a check; each feed is due again at its moment."""
-    await tx.run_each(_GIVE_BACK, [{"id": id_, "holder": holder, "at": at} for id_, at in turns])
+    await tx.run_many(_GIVE_BACK, [{"id": id_, "holder": holder, "at": at} for id_, at in turns])
 
 
 async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
@@ -427,14 +429,14 @@ async def _wanted(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
 
 
 @record
-class Finding:
+class CheckResult:
     due: DueFeed
     state: FetchState
-    tally: Tally
-    about: About | None = None
+    tally: FetchStats
+    about: FeedMetadata | None = None
     """Set: the feed says something else of itself now."""
-    news: Sequence[EntryRow] = ()
-    rewrites: Sequence[Rewrite] = ()
+    news: Sequence[NewEntryRow] = ()
+    rewrites: Sequence[EntryUpdate] = ()
     listed: Sequence[int] = ()
     """The known entries that the document still holds."""
     removed: Sequence[int] | None = None
@@ -451,7 +453,7 @@ class Finding:
 
 
 @record
-class Stored:
+class WriteResult:
     new: Sequence[int] = ()
     changed: Sequence[int] = ()
     feed_id: int = 0

@@ -22,7 +22,7 @@ from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
-from reedbed.domain.retention import Wish, removed_keys
+from reedbed.domain.retention import RetentionOverride, removed_keys
 from reedbed.domain.search import SearchWords
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store import search, tables
@@ -45,9 +45,9 @@ from reedbed.store.visibility import alive, lock_followers_of_entries
 entries, subscriptions, unread, feeds = tables.entries, tables.subscriptions, tables.unread, tables.feeds
 
 State = Literal["read", "unread", "any"]
-Place = tuple[Instant, int]
+ReadingList = tuple[Instant, int]
 """When an entry arrived, and its id: candidates are walked in this order."""
-START: Place = (LOWEST, 0)
+START: ReadingList = (LOWEST, 0)
 
 
 @record
@@ -154,17 +154,17 @@ _OLDEST = Statement(select(func.min(entries.c.fetched_at)))
 _HOW_MANY = Statement(select(func.count()).select_from(entries))
 
 
-async def wishes(tx: Tx) -> dict[int, list[Wish]]:
+async def wishes(tx: Tx) -> dict[int, list[RetentionOverride]]:
     """Of all who follow a feed of which somebody wants more or less kept."""
-    found: dict[int, list[Wish]] = {}
+    found: dict[int, list[RetentionOverride]] = {}
     for feed_id, *wanted in await tx.all(_WISHES):
-        found.setdefault(feed_id, []).append(Wish(*wanted))
+        found.setdefault(feed_id, []).append(RetentionOverride(*wanted))
     return found
 
 
 async def aged(
-    tx: Tx, state: State, before: Instant, beyond: Place, *, most: int, but: Sequence[int] = ()
-) -> list[Place]:
+    tx: Tx, state: State, before: Instant, beyond: ReadingList, *, most: int, but: Sequence[int] = ()
+) -> list[ReadingList]:
     """What arrived before this moment, oldest first, in all feeds but these."""
     return _places(
         await tx.all(_AGED("most", state), _aged_params(before, beyond, most) | {"but": list(but)})
@@ -172,8 +172,8 @@ async def aged(
 
 
 async def aged_in(
-    tx: Tx, feed_id: int, state: State, before: Instant, beyond: Place, *, most: int
-) -> list[Place]:
+    tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, most: int
+) -> list[ReadingList]:
     return _places(
         await tx.all(_AGED("one", state), _aged_params(before, beyond, most) | {"feed_id": feed_id})
     )
@@ -202,11 +202,11 @@ async def count_entries(tx: Tx) -> int:
     return await tx.value(_HOW_MANY)
 
 
-def _aged_params(before: Instant, beyond: Place, most: int) -> dict[str, int]:
+def _aged_params(before: Instant, beyond: ReadingList, most: int) -> dict[str, int]:
     return {"before": before, "at": beyond[0], "id": beyond[1], "most": most}
 
 
-def _places(rows: Sequence[Row]) -> list[Place]:
+def _places(rows: Sequence[Row]) -> list[ReadingList]:
     return [(row[0], row[1]) for row in rows]
 
 
@@ -438,7 +438,7 @@ class Cleanup:
 
 
 @record
-class Notice:
+class CleanupNotice:
     unread_removed: int
     removed_at: Instant
 
@@ -552,7 +552,7 @@ async def delete_old_cleanups(tx: Tx, before: Instant) -> int:
 
 async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
     """Note for each user how many of their unread entries went."""
-    await tx.run_each(
+    await tx.run_many(
         _TELL,
         [
             {"user_id": user_id, "unread_removed": count, "removed_at": now}
@@ -561,9 +561,9 @@ async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
     )
 
 
-async def get_notice(tx: Tx, user_id: int) -> Notice | None:
+async def get_notice(tx: Tx, user_id: int) -> CleanupNotice | None:
     row = await tx.one(_NOTICE, {"user_id": user_id})
-    return Notice(*row) if row else None
+    return CleanupNotice(*row) if row else None
 
 
 async def dismiss_notice(tx: Tx, user_id: int) -> bool:

@@ -136,7 +136,7 @@ async def change(tx: Tx, user_id: int, rule: Rule) -> None:
 
 
 async def place(tx: Tx, user_id: int, positions: Mapping[int, int]) -> None:
-    await tx.run_each(
+    await tx.run_many(
         _PLACE, [{"owner": user_id, "rule": id_, "place": place} for id_, place in sorted(positions.items())]
     )
 
@@ -166,7 +166,7 @@ async def folders_of(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[FolderRo
 
 async def count_matches(tx: Tx, matches: Mapping[int, int]) -> None:
     """In the order of ids, so that two transactions never wait in a circle."""
-    await tx.run_each(_MATCHED, [{"rule": id_, "more": more} for id_, more in sorted(matches.items())])
+    await tx.run_many(_MATCHED, [{"rule": id_, "more": more} for id_, more in sorted(matches.items())])
 
 
 # ---- rules as JSON ---------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class EncryptedColumn:
 
 
 @record
-class Stored:
+class StoredSecret:
     id: Any
     value: str
 
@@ -96,11 +96,11 @@ _NEW_HUB_SECRET = Statement(
 )
 
 
-async def not_current(tx: Tx, one: EncryptedColumn, beyond: Any = None) -> list[Stored]:
+async def not_current(tx: Tx, one: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
     """Some rows in clear or under another key than the current one, by id."""
     key = tx.vault.current
     params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": AT_ONCE}
-    return [Stored(row[0], row[1]) for row in await tx.all(_SOME(one, beyond is not None), params)]
+    return [StoredSecret(row[0], row[1]) for row in await tx.all(_SOME(one, beyond is not None), params)]
 
 
 async def any_in_clear(tx: Tx, one: EncryptedColumn) -> bool:
@@ -113,11 +113,11 @@ async def wipe_what_is_replaced(tx: Tx) -> None:
         await tx.all(_WIPE)
 
 
-async def replace(tx: Tx, one: EncryptedColumn, changed: Sequence[tuple[Stored, str]]) -> None:
+async def replace(tx: Tx, one: EncryptedColumn, changed: Sequence[tuple[StoredSecret, str]]) -> None:
     """Unless somebody has changed the row meanwhile."""
     await wipe_what_is_replaced(tx)
     rows = [{"this": before.id, "before": before.value, "after": after} for before, after in changed]
-    await tx.run_each(_REPLACE(one), rows)
+    await tx.run_many(_REPLACE(one), rows)
 
 
 async def renew_hub_secret(tx: Tx, subscription_id: int, secret: str, now: Instant) -> None:

@@ -9,7 +9,16 @@ from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories import KEPT, LONGEST, MOST_OUTLETS, Headline, Outlet, Settled, Source, StoryLine
+from reedbed.domain.stories import (
+    KEPT,
+    LONGEST,
+    MAX_OUTLETS,
+    Headline,
+    Outlet,
+    ResolvedStory,
+    StoryLine,
+    StorySource,
+)
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, larger, select
@@ -26,10 +35,10 @@ from reedbed.store.tables import (
 )
 from reedbed.store.visibility import alive
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Sources a line of the list knows by name."""
 FIRST_SLICE = 3 * DAY
-LEAST_FEEDS = 2
+MIN_FEEDS = 2
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 _title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
@@ -71,7 +80,7 @@ def _select_lines(continued: bool, only_unread: bool) -> ClauseElement:
     newest = func.max(story_entries.c.sort_at)
     is_unread = and_(unread.c.entry_id.is_not(None), alive(unread, subscriptions))
     unread_number = func.sum(case((is_unread, 1), else_=0))
-    having = [func.count(story_entries.c.feed_id.distinct()) >= LEAST_FEEDS, newest >= since, newest < until]
+    having = [func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS, newest >= since, newest < until]
     if continued:
         at, id_ = bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger)
         having.append(or_(newest < at, and_(newest == at, story_entries.c.story_id < id_)))
@@ -151,7 +160,7 @@ _ranked = (
 )
 _SOURCES = Statement(
     select(*(column for column in _ranked.c if column.name != "place"))
-    .where(_ranked.c.place <= MOST_NAMED)
+    .where(_ranked.c.place <= MAX_NAMED)
     .order_by(_ranked.c.story_id, _ranked.c.place)
 )
 
@@ -161,16 +170,16 @@ async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StoryLine]) -> lis
     return [replace(one, sources=tuple(named[one.id])) for one in lines if one.id in named]
 
 
-async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[Source]]:
+async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[StorySource]]:
     """The first entries of each story."""
-    named: dict[int, list[Source]] = {}
+    named: dict[int, list[StorySource]] = {}
     for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
-        named.setdefault(story_id, []).append(Source(*source))
+        named.setdefault(story_id, []).append(StorySource(*source))
     return named
 
 
 @record
-class Beside:
+class StoryNeighbours:
     """What a list knows of the story an entry is in."""
 
     story_id: int
@@ -188,14 +197,14 @@ _BESIDE = Statement(
         ~_is_split(story_entries.c.entry_id),
     )
     .group_by(_here.c.entry_id, _here.c.story_id)
-    .having(func.count(story_entries.c.feed_id.distinct()) >= LEAST_FEEDS)
+    .having(func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS)
 )
 
 
-async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, Beside]:
+async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, StoryNeighbours]:
     """By entry, for those that are not alone."""
     rows = await tx.all(_BESIDE, {"user_id": user_id, "ids": list(entry_ids)})
-    return {row[0]: Beside(row[1], row[2]) for row in rows}
+    return {row[0]: StoryNeighbours(row[1], row[2]) for row in rows}
 
 
 _FIND = Statement(
@@ -214,7 +223,7 @@ _OUTLETS = Statement(
     )
     .where(story_entries.c.story_id == bindparam("id", type_=BigInteger), followed())
     .order_by(entries.c.sort_at, entries.c.id)
-    .limit(MOST_OUTLETS)
+    .limit(MAX_OUTLETS)
 )
 
 
@@ -348,12 +357,12 @@ async def placed(tx: Tx, after: int, up_to: int, most: int) -> list[tuple[Headli
     return [(Headline(*tuple(row)[:-1]), row[len(row) - 1]) for row in rows]
 
 
-async def save(tx: Tx, settled: Settled) -> None:
-    await tx.run_each(_BEGIN, [{"id": id_, "newest_at": at} for id_, at in settled.newest.items()])
+async def save(tx: Tx, settled: ResolvedStory) -> None:
+    await tx.run_many(_BEGIN, [{"id": id_, "newest_at": at} for id_, at in settled.newest.items()])
     moves: Sequence[dict[str, int]] = [{"gone": gone, "home": home} for gone, home in settled.merges.items()]
-    await tx.run_each(_MOVE, moves)
-    await tx.run_each(_POINT, moves)
-    await tx.run_each(_PUT, [{"id": id_, "story_id": home} for id_, home in settled.homes.items()])
+    await tx.run_many(_MOVE, moves)
+    await tx.run_many(_POINT, moves)
+    await tx.run_many(_PUT, [{"id": id_, "story_id": home} for id_, home in settled.homes.items()])
 
 
 async def delete_old(tx: Tx, before: Instant) -> int:

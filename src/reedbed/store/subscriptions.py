@@ -18,12 +18,12 @@ from sqlalchemy import (
 )
 
 from reedbed.domain.refresh.state import FetchState
-from reedbed.domain.retention import Wish
+from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import (
     Followed,
     FollowedFeed,
+    FollowedFeedRow,
     Origin,
-    ShelfFeed,
     Subscription,
     SubscriptionFilter,
 )
@@ -370,7 +370,7 @@ def _subscription(row: Row) -> Subscription:
     about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
     return Subscription(
         *own,
-        keep=Wish(*keep),
+        keep=RetentionOverride(*keep),
         summary_words=ai[0],
         local_only=bool(ai[1]),
         feed=FollowedFeed(*about, state=fetch_state(state)),
@@ -526,20 +526,20 @@ _NOTIFYING = Statement(
 )
 
 
-async def sidebar_feeds(tx: Tx, user_id: int) -> list[ShelfFeed]:
-    return list(map(ShelfFeed._make, await tx.all(_SHELF, {"user_id": user_id})))
+async def sidebar_feeds(tx: Tx, user_id: int) -> list[FollowedFeedRow]:
+    return list(map(FollowedFeedRow._make, await tx.all(_SHELF, {"user_id": user_id})))
 
 
-async def busiest_feeds(tx: Tx, user_id: int, most: int) -> tuple[list[ShelfFeed], Instant]:
+async def busiest_feeds(tx: Tx, user_id: int, most: int) -> tuple[list[FollowedFeedRow], Instant]:
     """Those with the most unread, in the order of all, and when the last of them was looked at, or 0."""
     rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": most})
-    return [ShelfFeed._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
+    return [FollowedFeedRow._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
 
 
-async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[ShelfFeed]:
+async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[FollowedFeedRow]:
     """Those of these feeds that the user follows, in no order."""
     rows = await tx.all(_SOME, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
-    return list(map(ShelfFeed._make, rows))
+    return list(map(FollowedFeedRow._make, rows))
 
 
 async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:

@@ -28,7 +28,7 @@ from reedbed.store.tables import (
 
 
 @record
-class Attachment:
+class SummaryAttachment:
     """What is known of an entry's summary in one variant."""
 
     key: str
@@ -42,7 +42,7 @@ class Attachment:
 
 
 @record
-class Source:
+class TextSource:
     """An entry whose text has this key."""
 
     entry_id: int
@@ -64,7 +64,7 @@ class Failure:
 
 
 @record
-class Made:
+class GeneratedSummary:
     key: str
     content_hash: str
     variant: str
@@ -207,7 +207,7 @@ _NEWEST_FAILURES = Statement(
 )
 
 
-async def attached(tx: Tx, entry_id: int, variant: Variant) -> Attachment | None:
+async def attached(tx: Tx, entry_id: int, variant: Variant) -> SummaryAttachment | None:
     row = await tx.one(_ATTACHED, {"entry_id": entry_id, "variant": variant.name})
     return None if row is None else _attachment(row)
 
@@ -240,7 +240,7 @@ async def texts(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, tuple
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-async def save(tx: Tx, made: Made, now: Instant) -> None:
+async def save(tx: Tx, made: GeneratedSummary, now: Instant) -> None:
     """The first one stays."""
     await tx.run(
         _SAVE,
@@ -273,10 +273,10 @@ async def entries_of(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int
     return [(row[0], row[1]) for row in await tx.all(_ENTRIES, {"key": key, "most": most})]
 
 
-async def source_of(tx: Tx, key: str) -> Source | None:
+async def source_of(tx: Tx, key: str) -> TextSource | None:
     """None when every entry with this text is gone or has changed."""
     row = await tx.one(_SOURCE, {"key": key})
-    return None if row is None else Source(*row)
+    return None if row is None else TextSource(*row)
 
 
 async def record_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
@@ -304,9 +304,9 @@ async def delete_expired(tx: Tx, before: Instant) -> int:
     return await tx.run(_SWEEP, {"before": before})
 
 
-def _attachment(row: Row) -> Attachment:
+def _attachment(row: Row) -> SummaryAttachment:
     text = row["text"]
-    return Attachment(
+    return SummaryAttachment(
         key=row["key"],
         version=row["version"],
         of_full=bool(row["of_full"]),
@@ -353,14 +353,14 @@ _NEWEST = Statement(_mine.order_by(unread.c.entry_id.desc()))
 
 
 @record
-class NewEntry:
+class SummarizableEntry:
     id: int
     feed_id: int
     words: int
 
 
 @record
-class FeedWish:
+class AutoSummaryFeed:
     feed_id: int
     folder_id: int | None
     summary_words: int | None
@@ -370,16 +370,16 @@ async def users_with_auto_summaries(tx: Tx) -> list[int]:
     return [row[0] for row in await tx.all(_PERHAPS, {"wish": '%"auto_summaries":true%'})]
 
 
-async def auto_summary_options(tx: Tx, user_id: int) -> list[FeedWish]:
-    return [FeedWish(*row) for row in await tx.all(_FEEDS, {"user_id": user_id})]
+async def auto_summary_options(tx: Tx, user_id: int) -> list[AutoSummaryFeed]:
+    return [AutoSummaryFeed(*row) for row in await tx.all(_FEEDS, {"user_id": user_id})]
 
 
 async def new_entries(
     tx: Tx, user_id: int, feeds: Sequence[int], *, after: int | None, most: int
-) -> list[NewEntry]:
+) -> list[SummarizableEntry]:
     """Unread ones of these feeds, the oldest first; without a start, the newest of them."""
     params = {"user_id": user_id, "feeds": list(feeds), "most": most}
     if after is None:
-        newest = [NewEntry(*row) for row in await tx.all(_NEWEST, params)]
+        newest = [SummarizableEntry(*row) for row in await tx.all(_NEWEST, params)]
         return newest[::-1]
-    return [NewEntry(*row) for row in await tx.all(_AFTER, {**params, "after": after})]
+    return [SummarizableEntry(*row) for row in await tx.all(_AFTER, {**params, "after": after})]

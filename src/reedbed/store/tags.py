@@ -113,7 +113,7 @@ async def count(tx: Tx, user_id: int) -> int:
 
 async def add(tx: Tx, user_id: int, names: Sequence[str], now: Instant) -> None:
     """Make the tags that are not there yet."""
-    await tx.run_each(_ADD, [{"user_id": user_id, "name": name, "now": now} for name in names])
+    await tx.run_many(_ADD, [{"user_id": user_id, "name": name, "now": now} for name in names])
 
 
 async def id_of(tx: Tx, user_id: int, name: str) -> int | None:

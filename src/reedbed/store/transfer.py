@@ -16,14 +16,14 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant, from_datetime
 from reedbed.domain.transfer import (
-    LONGEST_TEXT,
-    MOST_FEEDS,
-    MOST_KEPT,
-    MOST_READS,
-    MOST_TEXT,
+    MAX_CONTENT_LENGTH,
+    MAX_FEEDS,
+    MAX_KEPT,
+    MAX_READS,
+    MAX_TEXT_LENGTH,
     READS_PER_FEED,
-    ForeignEntry,
-    ForeignFeed,
+    ImportedEntry,
+    ImportedFeed,
     Library,
     ReadMark,
 )
@@ -97,17 +97,17 @@ def _tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
 
 def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
     feeds = tuple(
-        ForeignFeed(str(id_), _plain(url), _plain(name), (_plain(folder),) if folder else ())
+        ImportedFeed(str(id_), _plain(url), _plain(name), (_plain(folder),) if folder else ())
         for id_, url, name, folder in connection.execute(
             "SELECT feed.id, feed.url, feed.name, category.name FROM feed"
             " LEFT JOIN category ON category.id = feed.category AND category.id <> 1 LIMIT ?",
-            (MOST_FEEDS,),
+            (MAX_FEEDS,),
         )
     )
     titles = {feed.key: feed.title for feed in feeds}
     labels = _labels(connection) if {"tag", "entrytag"} <= tables.keys() else {}
     kept = _bounded(
-        ForeignEntry(
+        ImportedEntry(
             str(feed),
             titles.get(str(feed), ""),
             _plain(guid) or None,
@@ -125,7 +125,7 @@ def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Li
             if labels
             else "SELECT id, id_feed, guid, link, title, substr(content, 1, ?), author, date, is_favorite"
             " FROM entry WHERE is_favorite = 1",
-            (LONGEST_TEXT,),
+            (MAX_TEXT_LENGTH,),
         )
     )
     reads = _reads(connection, "entry", "id_feed", "is_read = 1", "date")
@@ -136,7 +136,7 @@ def _labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
     found: dict[Any, dict[str, None]] = {}
     rows = connection.execute(
         "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?",
-        (MOST_READS,),
+        (MAX_READS,),
     )
     for entry_id, name in rows:
         found.setdefault(entry_id, {})[_plain(name)] = None
@@ -149,18 +149,18 @@ def _labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
 def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
     alive = {name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION}
     feeds = tuple(
-        ForeignFeed(str(id_), _said(url), _said(name), () if group == 1 or not folder else (_said(folder),))
+        ImportedFeed(str(id_), _said(url), _said(name), () if group == 1 or not folder else (_said(folder),))
         for id_, url, name, group, folder in connection.execute(
             "SELECT feeds.id, feeds.link, feeds.name, feeds.group_id, groups.name FROM feeds"  # noqa: S608  conditions of our own
             f" LEFT JOIN groups ON groups.id = feeds.group_id WHERE {alive['feeds']} LIMIT ?",
-            (MOST_FEEDS,),
+            (MAX_FEEDS,),
         )
     )
     titles = {feed.key: feed.title for feed in feeds}
-    kept: list[ForeignEntry] = []
+    kept: list[ImportedEntry] = []
     if "bookmark" in tables["items"]:
         kept += _bounded(
-            ForeignEntry(
+            ImportedEntry(
                 str(feed),
                 titles.get(str(feed), ""),
                 _said(guid) or None,
@@ -172,12 +172,12 @@ def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Libr
             for feed, guid, link, title, content, date in connection.execute(
                 "SELECT feed_id, guid, link, title, substr(content, 1, ?), pub_date FROM items"  # noqa: S608  as above
                 f" WHERE bookmark = 1 AND {alive['items']}",
-                (LONGEST_TEXT,),
+                (MAX_TEXT_LENGTH,),
             )
         )
     if "bookmarks" in tables:
         kept += _bounded(
-            ForeignEntry(
+            ImportedEntry(
                 "",
                 _said(feed),
                 None,
@@ -190,7 +190,7 @@ def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Libr
             )
             for link, title, content, date, feed in connection.execute(
                 "SELECT link, title, substr(content, 1, ?), pub_date, feed_name FROM bookmarks",
-                (LONGEST_TEXT,),
+                (MAX_TEXT_LENGTH,),
             )
         )
     reads = _reads(connection, "items", "feed_id", f"unread = 0 AND {alive['items']}", "pub_date")
@@ -207,24 +207,24 @@ def _reads(
     rows = connection.execute(
         f"SELECT {feed}, guid, link FROM (SELECT {feed}, guid, link,"  # noqa: S608  names of our own
         f" row_number() OVER (PARTITION BY {feed} ORDER BY {newest} DESC) AS place"
-        f" FROM {table} WHERE {condition}) WHERE place <= {READS_PER_FEED} LIMIT {MOST_READS}"
+        f" FROM {table} WHERE {condition}) WHERE place <= {READS_PER_FEED} LIMIT {MAX_READS}"
     )
     return tuple(ReadMark(str(key), _plain(guid) or None, _plain(link) or None) for key, guid, link in rows)
 
 
-def _bounded(entries: Iterator[ForeignEntry]) -> list[ForeignEntry]:
-    kept: list[ForeignEntry] = []
+def _bounded(entries: Iterator[ImportedEntry]) -> list[ImportedEntry]:
+    kept: list[ImportedEntry] = []
     size = 0
     for entry in entries:
         size += len(entry.content)
-        if len(kept) >= MOST_KEPT or size > MOST_TEXT:
-            raise Invalid(f"This file holds too much: at most {MOST_KEPT} entries are taken.", field="file")
+        if len(kept) >= MAX_KEPT or size > MAX_CONTENT_LENGTH:
+            raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
         kept.append(entry)
     return kept
 
 
 def _said(value: Any) -> str:
-    return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+    return value[:MAX_TEXT_LENGTH] if isinstance(value, str) else ""
 
 
 def _plain(value: Any) -> str:
@@ -277,7 +277,7 @@ _SEEN = Statement(
 
 
 async def remember_imported(tx: Tx, user_id: int, feed_id: int, keys: Iterable[int], now: Instant) -> None:
-    await tx.run_each(
+    await tx.run_many(
         _REMEMBER,
         [
             {"feed_id": feed_id, "key": key, "user_id": user_id, "created_at": now}
@@ -318,7 +318,7 @@ async def delete_imported(tx: Tx, before: Instant, *, most: int) -> int:
 
 
 @record
-class SavedSearch:
+class ExportedSearch:
     name: str
     query: str
     created_at: Instant
@@ -331,5 +331,5 @@ _SEARCHES = Statement(
 )
 
 
-async def list_searches(tx: Tx, user_id: int) -> list[SavedSearch]:
-    return [SavedSearch(*row) for row in await tx.all(_SEARCHES, {"user_id": user_id})]
+async def list_searches(tx: Tx, user_id: int) -> list[ExportedSearch]:
+    return [ExportedSearch(*row) for row in await tx.all(_SEARCHES, {"user_id": user_id})]

@@ -152,7 +152,7 @@ ENOUGH = 256
 
 
 @record
-class Scope:
+class VisibleScope:
     feeds: tuple[int, ...] | None
     """None: every feed, or too many to name them."""
     unread: int | None = None
@@ -163,10 +163,10 @@ class Scope:
     """What these feeds are a part of: all that is unread, or all feeds there are."""
 
 
-NO_LIMITS = Scope(None)
+NO_LIMITS = VisibleScope(None)
 
 
-async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> Scope | None:
+async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None:
     """None when the feed or folder is not this user's."""
     narrowed = query.feed_id is not None or query.folder_id is not None
     listed = query.view in ("unread", "all") and query.tag is None
@@ -179,7 +179,7 @@ async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> Scope | None:
         return NO_LIMITS
     unread = sum(row["unread"] for row in rows) if query.view == "unread" else None
     ids = tuple(row["feed_id"] for row in rows)
-    return Scope(ids, unread, narrowed, rows[0]["pile"] if rows else 0)
+    return VisibleScope(ids, unread, narrowed, rows[0]["pile"] if rows else 0)
 
 
 async def feeds_of(tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None) -> list[int] | None:

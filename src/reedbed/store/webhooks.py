@@ -9,7 +9,7 @@ from sqlalchemy import insert as insert_webhook_deliveries
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
-from reedbed.domain.webhooks import Delivery, Event, Outcome, Webhook, event_words
+from reedbed.domain.webhooks import Delivery, Outcome, Webhook, WebhookEvent, event_words
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import HIGHEST, Statement, among, func, select
 from reedbed.store.tables import subscriptions, webhooks
@@ -68,7 +68,7 @@ _OF_FOLLOWERS = Statement(
     .join_from(webhooks, subscriptions, subscriptions.c.user_id == webhooks.c.user_id)
     .where(
         webhooks.c.enabled,
-        webhooks.c.events.contains(Event.NEW_ENTRIES),
+        webhooks.c.events.contains(WebhookEvent.NEW_ENTRIES),
         among(subscriptions.c.feed_id, "feed_ids"),
         subscriptions.c.unsubscribed_at.is_(None),
     )
@@ -95,7 +95,7 @@ async def count(tx: Tx, user_id: int) -> int:
 
 
 async def add(
-    tx: Tx, user_id: int, *, name: str, url: str, secret: str, events: Iterable[Event], now: Instant
+    tx: Tx, user_id: int, *, name: str, url: str, secret: str, events: Iterable[WebhookEvent], now: Instant
 ) -> Webhook | None:
     """None when this user has one with this address."""
     row = await tx.one(
@@ -162,7 +162,7 @@ def _webhook(tx: Tx, row: Row) -> Webhook:
         name,
         url,
         tx.vault.decrypt(_SECRET, secret) or "",
-        frozenset(Event(word) for word in events.split() if word in frozenset(Event)),
+        frozenset(WebhookEvent(word) for word in events.split() if word in frozenset(WebhookEvent)),
         bool(enabled),
         created_at,
         failing_since,
@@ -219,7 +219,7 @@ _FORGET = Statement(delete(deliveries).where(deliveries.c.created_at < bindparam
 
 
 async def add_delivery(
-    tx: Tx, user_id: int, webhook_id: int, event: Event, subject: Mapping[str, Any], now: Instant
+    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant
 ) -> int:
     return await tx.value(
         _ADD_DELIVERY,
@@ -283,4 +283,4 @@ async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
 
 def _delivery(row: Row) -> Delivery:
     id_, user_id, webhook_id, event, subject, *rest = row
-    return Delivery(id_, user_id, webhook_id, Event(event), orjson.loads(subject), *rest)
+    return Delivery(id_, user_id, webhook_id, WebhookEvent(event), orjson.loads(subject), *rest)

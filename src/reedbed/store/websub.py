@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
-from reedbed.domain.websub import HubStanding, HubSubscription, Mode, State, place_of
+from reedbed.domain.websub import HubStatus, HubSubscription, Mode, State, place_of
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.tables import feeds, subscriptions
@@ -29,7 +29,7 @@ class WithHub:
 _NAMES = tuple(field.name for field in fields(HubSubscription))
 _SECRET_AT = _NAMES.index("secret")
 _SECRET = "websub_subscriptions.secret"  # noqa: S105  what the vault calls it
-_STANDING = tuple(field.name for field in fields(HubStanding))
+_STANDING = tuple(field.name for field in fields(HubStatus))
 _one = subs.c.id == bindparam("id")
 _now = bindparam("now", type_=BigInteger())
 _topic = func.coalesce(feeds.c.self_url, feeds.c.url)
@@ -265,9 +265,9 @@ async def record_missed(tx: Tx, feed_id: int, count: int, last_checked: Instant,
     await tx.run(_MISSED, {"feed": feed_id, "count": count, "last_checked": last_checked, "now": now})
 
 
-async def list_for_feed(tx: Tx, feed_id: int) -> HubStanding | None:
+async def list_for_feed(tx: Tx, feed_id: int) -> HubStatus | None:
     row = await tx.one(_OF_FEED, {"feed": feed_id})
-    return None if row is None else HubStanding(*row)
+    return None if row is None else HubStatus(*row)
 
 
 async def hub_of(tx: Tx, feed_id: int) -> str | None:
@@ -282,7 +282,7 @@ def _subscription(tx: Tx, row: Row) -> HubSubscription:
 
 
 @record
-class Waiting:
+class WaitingDeliveries:
     """Without the body, which may be large."""
 
     id: int
@@ -294,7 +294,7 @@ class Waiting:
 
 
 @record
-class Delivery:
+class HubDelivery:
     subscription_id: int
     content_type: str | None
     body: bytes = field(repr=False)
@@ -335,7 +335,7 @@ _TRIED = Statement(
 _DELETE_DELIVERY = Statement(delete(deliveries).where(among(deliveries.c.id, "ids")))
 
 
-async def add_delivery(tx: Tx, delivery: Delivery) -> bool:
+async def add_delivery(tx: Tx, delivery: HubDelivery) -> bool:
     """False when the same document waits already."""
     params = {
         "subscription_id": delivery.subscription_id,
@@ -351,9 +351,9 @@ async def count_deliveries(tx: Tx, subscription_id: int) -> int:
     return await tx.value(_HOW_MANY, {"subscription": subscription_id})
 
 
-async def waiting_deliveries(tx: Tx, *, limit: int) -> list[Waiting]:
+async def waiting_deliveries(tx: Tx, *, limit: int) -> list[WaitingDeliveries]:
     """The oldest of each subscription."""
-    return [Waiting(*row) for row in await tx.all(_WAITING, {"limit": limit})]
+    return [WaitingDeliveries(*row) for row in await tx.all(_WAITING, {"limit": limit})]
 
 
 async def delivery_body(tx: Tx, delivery_id: int) -> bytes | None:

@@ -9,35 +9,35 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.ai import MILLIONTHS
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
-from reedbed.http.auth import AdminOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentRuntime
 from reedbed.services.ai import DAYS_SHOWN, AiStatus, ai_status, retry_all, set_paused
 from reedbed.store.summaries import Failure, newest_failures
-from reedbed.web.formats import full_moment, zone_of
-from reedbed.web.i18n import decimal, ngettext, retell, translate
+from reedbed.web.formats import full_time, zone_of
+from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.digests import AiPage, GivenUp
+from reedbed.web.views.digests import AbandonedDigest, AiPage
 from reedbed.web.views.instance import Bar, Plot
 from reedbed.web.views.layout import Count, Toast
 
 router = APIRouter(include_in_schema=False)
 
 WIDE, HIGH = 100, 40
-MOST_FAILURES = 200
+MAX_FAILURES = 200
 
 
 @router.get("/admin/ai")
-async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     found, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
     failed_at = found.breaker.last_failure_at
     async with runtime.db.read() as tx:
-        failures = await newest_failures(tx, most=MOST_FAILURES)
+        failures = await newest_failures(tx, most=MAX_FAILURES)
     view = AiPage(
         model=translate("Built-in extract") if found.model == EXTRACT else found.model,
         built_in=found.model == EXTRACT,
         state=found.state,
         paused=found.paused,
-        failed=full_moment(failed_at, now, zone).words if failed_at else "",
+        failed=full_time(failed_at, now, zone).words if failed_at else "",
         waiting=Count(found.queue.waiting),
         running=Count(found.queue.running),
         cooling=Count(found.queue.cooling),
@@ -49,34 +49,34 @@ async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respons
 
 
 @router.post("/admin/ai/pause")
-async def pause(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def pause(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     await set_paused(runtime, paused=True)
     return see_other(request, "/admin/ai", toast=Toast(translate("The model is not asked any more.")))
 
 
 @router.post("/admin/ai/resume")
-async def resume(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def resume(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     await set_paused(runtime, paused=False)
     return see_other(request, "/admin/ai", toast=Toast(translate("The model is asked again.")))
 
 
 @router.post("/admin/ai/retry")
-async def retry(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def retry(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     waiting = await retry_all(runtime)
     words = ngettext("%(num)s summary waits", "%(num)s summaries wait", waiting)
     return see_other(request, "/admin/ai", toast=Toast(words))
 
 
-def _given_up(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[GivenUp, ...]:
+def _given_up(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[AbandonedDigest, ...]:
     """The most frequent reason first."""
     newest = {one.last_error or "": one.failed_at for one in reversed(failures)}
     return tuple(
-        GivenUp(
-            retell(why) or translate("For no known reason."),
+        AbandonedDigest(
+            translate_failure(why) or translate("For no known reason."),
             translate(
                 "%(texts)s, the last %(when)s",
                 texts=ngettext("%(num)s text", "%(num)s texts", number),
-                when=full_moment(newest[why], now, zone).words,
+                when=full_time(newest[why], now, zone).words,
             ),
         )
         for why, number in Counter(one.last_error or "" for one in failures).most_common()

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
@@ -18,7 +18,7 @@ from reedbed.web.entries.routes import read_article
 from reedbed.web.feeds.add import show_refused
 from reedbed.web.feeds.views import read_edit
 from reedbed.web.forms import Text, Ticked
-from reedbed.web.i18n import retell, translate
+from reedbed.web.i18n import translate, translate_failure
 from reedbed.web.pages import is_htmx, look_of, page, see_other
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.views.entries import ReadingPage
@@ -30,8 +30,8 @@ router = APIRouter(include_in_schema=False)
 @router.post("/entry/{entry_id}/full")
 async def switch(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     entry_id: IdPath,
     _: RefreshLimit,
     value: Ticked = True,
@@ -46,7 +46,7 @@ async def switch(
             entry_id,
             place=None,
             show_full=value,
-            full_failed=retell(failed),
+            full_failed=translate_failure(failed),
         )
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
@@ -60,7 +60,7 @@ saved_pages_router = APIRouter(include_in_schema=False)
 
 @saved_pages_router.post("/saved-pages")
 async def save(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, url: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit, url: Text = ""
 ) -> Response:
     try:
         saved = await save_page(runtime, caller.user_id, url)
@@ -81,8 +81,8 @@ Lines = Annotated[str, Form(max_length=20_000)]
 @selectors_router.post("/feeds/{subscription_id}/selectors")
 async def change(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     subscription_id: IdPath,
     keep: Lines = "",
     drop: Lines = "",

@@ -10,9 +10,9 @@ from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Reedbe
 from reedbed.domain.records import record
 from reedbed.http.auth import (
     DEVICE_COOKIE,
-    CallerOf,
+    CurrentCaller,
+    CurrentRuntime,
     MaybeCaller,
-    RuntimeOf,
     check_form_token,
     clear_session_cookie,
     client_ip,
@@ -45,7 +45,7 @@ from reedbed.web.views.layout import Toast
 
 
 @record
-class Provider:
+class ProviderButton:
     url: str
     name: str
 
@@ -56,14 +56,14 @@ class LoginPage:
     next: str = ""
     error: str = ""
     notice: str = ""
-    providers: tuple[Provider, ...] = ()
+    providers: tuple[ProviderButton, ...] = ()
     can_register: bool = False
     returning: bool = False
     """A lost session: the reader comes back to where they were."""
 
 
 @record
-class LeavingPage:
+class DeleteAccountPage:
     """Logged out here; the provider is asked to do the same."""
 
     url: str
@@ -98,7 +98,7 @@ class RegisterPage:
     privacy: str = ""
     sent: bool = False
     notice: str = ""
-    providers: tuple[Provider, ...] = ()
+    providers: tuple[ProviderButton, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -137,14 +137,14 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-async def home(request: Request, runtime: RuntimeOf, caller: MaybeCaller) -> Response:
+async def home(request: Request, runtime: CurrentRuntime, caller: MaybeCaller) -> Response:
     if caller is not None:
         return see_other(request, "/unread")
     return see_other(request, "/setup" if await needs_owner(runtime) else "/login")
 
 
 @router.get("/setup")
-async def show_setup(request: Request, runtime: RuntimeOf) -> Response:
+async def show_setup(request: Request, runtime: CurrentRuntime) -> Response:
     if not await needs_owner(runtime):
         return see_other(request, "/login")
     return await page(request, "doors/setup.html", SetupPage())
@@ -152,7 +152,7 @@ async def show_setup(request: Request, runtime: RuntimeOf) -> Response:
 
 @router.post("/setup")
 async def set_up(
-    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", start: Text = "nothing"
+    request: Request, runtime: CurrentRuntime, email: Text = "", password: Text = "", start: Text = "nothing"
 ) -> Response:
     await check_form_token(request, runtime.secret)
     try:
@@ -172,7 +172,9 @@ FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
 
 
 @router.get("/login")
-async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, next: str = "/") -> Response:
+async def show_login(
+    request: Request, runtime: CurrentRuntime, caller: MaybeCaller, next: str = "/"
+) -> Response:
     if caller is not None:
         return see_other(request, next)
     if await needs_owner(runtime):
@@ -189,7 +191,7 @@ async def show_login(request: Request, runtime: RuntimeOf, caller: MaybeCaller, 
 
 @router.post("/login")
 async def do_log_in(
-    request: Request, runtime: RuntimeOf, email: Text = "", password: Text = "", next: Text = "/"
+    request: Request, runtime: CurrentRuntime, email: Text = "", password: Text = "", next: Text = "/"
 ) -> Response:
     await check_form_token(request, runtime.secret)
     try:
@@ -202,7 +204,7 @@ async def do_log_in(
 
 
 @router.post("/logout")
-async def do_log_out(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     elsewhere = await goodbye_address(runtime, caller)
     await log_out(runtime, caller)
     response = await _leave(request, elsewhere) if elsewhere else see_other(request, "/login")
@@ -234,11 +236,11 @@ async def login_page(
     return await page(request, "doors/login.html", shown, status=status, headers=headers)
 
 
-def ways_in(runtime: Runtime, **asked: str) -> tuple[Provider, ...]:
+def ways_in(runtime: Runtime, **asked: str) -> tuple[ProviderButton, ...]:
     """A button for each who may vouch for people."""
     query = urlencode({name: value for name, value in asked.items() if value not in ("", "/")})
     return tuple(
-        Provider(f"/login/with/{each.key}?{query}" if query else f"/login/with/{each.key}", each.name)
+        ProviderButton(f"/login/with/{each.key}?{query}" if query else f"/login/with/{each.key}", each.name)
         for each in runtime.sign_in.providers.values()
     )
 
@@ -246,7 +248,7 @@ def ways_in(runtime: Runtime, **asked: str) -> tuple[Provider, ...]:
 async def _leave(request: Request, elsewhere: str) -> Response:
     """On to the provider by a page of ours: a form may not be answered with another site's address."""
     headers = {"Refresh": f"0; url={elsewhere}"}
-    return await page(request, "doors/leaving.html", LeavingPage(elsewhere), headers=headers)
+    return await page(request, "doors/leaving.html", DeleteAccountPage(elsewhere), headers=headers)
 
 
 def _device(request: Request) -> dict[str, str | None]:
@@ -261,7 +263,7 @@ account_router = APIRouter(include_in_schema=False)
 
 
 @account_router.get("/register")
-async def show_register(request: Request, runtime: RuntimeOf, invite: str = "") -> Response:
+async def show_register(request: Request, runtime: CurrentRuntime, invite: str = "") -> Response:
     if runtime.accounts.registration == "closed":
         raise NotFound("Registration is closed on this server. Ask its operator for an account.")
     invited = await find_invite(runtime, invite) if invite else None
@@ -278,7 +280,7 @@ async def show_register(request: Request, runtime: RuntimeOf, invite: str = "") 
 @account_router.post("/register")
 async def do_register(
     request: Request,
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     email: Text = "",
     password: Text = "",
     password_again: Text = "",
@@ -312,14 +314,14 @@ async def do_register(
 
 
 @account_router.get("/verify/{token}")
-async def show_verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def show_verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """A page with a button: programs that look into letters follow their links, but press nothing."""
     valid = await find_link(runtime, "verify", token) is not None
     return await page(request, "doors/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
 
 
 @account_router.post("/verify/{token}")
-async def do_verify(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def do_verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     await check_form_token(request, runtime.secret)
     try:
         user = await verify_email(runtime, token)
@@ -330,12 +332,12 @@ async def do_verify(request: Request, runtime: RuntimeOf, token: str) -> Respons
 
 
 @account_router.get("/forgot")
-async def show_forgot(request: Request, runtime: RuntimeOf) -> Response:
+async def show_forgot(request: Request, runtime: CurrentRuntime) -> Response:
     return await page(request, "doors/forgot.html", ForgotPage(can_mail=runtime.mailer is not None))
 
 
 @account_router.post("/forgot")
-async def do_forgot(request: Request, runtime: RuntimeOf, email: Text = "") -> Response:
+async def do_forgot(request: Request, runtime: CurrentRuntime, email: Text = "") -> Response:
     await check_form_token(request, runtime.secret)
     try:
         await forgot_password(runtime, email, ip=client_ip(request))
@@ -348,13 +350,13 @@ async def do_forgot(request: Request, runtime: RuntimeOf, email: Text = "") -> R
 
 
 @account_router.get("/reset/{token}")
-async def show_reset(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def show_reset(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     valid = await reset_link_is_open(runtime, token)
     return await page(request, "doors/reset.html", ResetPage(token, valid), status=200 if valid else 404)
 
 
 @account_router.post("/reset/{token}")
-async def do_reset(request: Request, runtime: RuntimeOf, token: str, password: Text = "") -> Response:
+async def do_reset(request: Request, runtime: CurrentRuntime, token: str, password: Text = "") -> Response:
     await check_form_token(request, runtime.secret)
     try:
         await reset_password(runtime, token, password, ip=client_ip(request))

@@ -4,20 +4,20 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from reedbed.domain.bookmarks import BookmarkRow
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.bookmarks import delete_bookmark, get_bookmark, keep_entry
 from reedbed.services.entries import get_entry
 from reedbed.services.images import pictures_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
-from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import Text, Ticked
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import KeysetPage, app_page
-from reedbed.web.views.feeds import BookmarkLine, BookmarkPage, BookmarksPage
-from reedbed.web.views.layout import Moment, Toast
+from reedbed.web.views.feeds import BookmarkPage, BookmarksPage, BookmarkView
+from reedbed.web.views.layout import TimeView, Toast
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,7 +25,7 @@ PAGE_SIZE = 50
 
 
 @router.get("/bookmarks")
-async def show_bookmarks(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_bookmarks(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     here = KeysetPage.of(request.query_params, PAGE_SIZE)
     async with runtime.db.read() as tx:
         total = await bookmarks.count(tx, caller.user_id)
@@ -38,7 +38,7 @@ async def show_bookmarks(request: Request, runtime: RuntimeOf, caller: CallerOf)
 
 @router.get("/bookmarks/{bookmark_id}")
 async def show_bookmark(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath
 ) -> Response:
     kept = await get_bookmark(runtime, caller.user_id, bookmark_id)
     shown = BookmarkPage(
@@ -54,7 +54,11 @@ async def show_bookmark(
 
 @router.post("/bookmarks/{bookmark_id}/delete")
 async def remove_bookmark(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, bookmark_id: IdPath, next: Text = "/bookmarks"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    bookmark_id: IdPath,
+    next: Text = "/bookmarks",
 ) -> Response:
     await delete_bookmark(runtime, caller.user_id, bookmark_id)
     back = "/bookmarks" if next.startswith("/bookmarks/") else next
@@ -64,8 +68,8 @@ async def remove_bookmark(
 @router.post("/entry/{entry_id}/bookmark")
 async def set_bookmark(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     entry_id: IdPath,
     value: Ticked,
     next: Text = "/",
@@ -90,8 +94,8 @@ async def _forget(runtime: Runtime, user_id: int, entry_id: int) -> None:
         await delete_bookmark(runtime, user_id, kept)
 
 
-def _line(request: Request, runtime: Runtime, row: BookmarkRow) -> BookmarkLine:
-    return BookmarkLine(
+def _line(request: Request, runtime: Runtime, row: BookmarkRow) -> BookmarkView:
+    return BookmarkView(
         id=row.id,
         url=f"/bookmarks/{row.id}",
         title=row.title or translate("Without a title"),
@@ -102,5 +106,5 @@ def _line(request: Request, runtime: Runtime, row: BookmarkRow) -> BookmarkLine:
     )
 
 
-def _saved(request: Request, runtime: Runtime, row: BookmarkRow) -> Moment:
-    return short_moment(row.created_at, runtime.now(), zone_of(request))
+def _saved(request: Request, runtime: Runtime, row: BookmarkRow) -> TimeView:
+    return short_time(row.created_at, runtime.now(), zone_of(request))

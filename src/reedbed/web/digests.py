@@ -9,13 +9,13 @@ from markupsafe import Markup, escape
 
 from reedbed.domain import digests
 from reedbed.domain import digests as cited
-from reedbed.domain.digests import Digest, Scope, minute_of
+from reedbed.domain.digests import Digest, DigestScope, minute_of
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.digests import (
     ask_digest,
@@ -33,25 +33,25 @@ from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.search import saved as searches
 from reedbed.web.feeds.views import folder_choices
-from reedbed.web.formats import full_moment, short_moment, zone_of
+from reedbed.web.formats import full_time, short_time, zone_of
 from reedbed.web.forms import Text, Ticked
-from reedbed.web.i18n import ngettext, retell, translate
+from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import (
-    Cite,
-    DigestLine,
+    CitationView,
     DigestPage,
+    DigestRowView,
     DigestsPage,
-    Paragraph,
-    Sentence,
-    Source,
+    ParagraphView,
+    SentenceView,
+    SourceView,
     UnsubscribePage,
 )
 from reedbed.web.views.feeds import LatestDigest
-from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.layout import SelectOption, Toast
 
-EVERYTHING = Scope()
+EVERYTHING = DigestScope()
 LONGEST = 8_000
 
 
@@ -64,20 +64,21 @@ class Scopes:
     searches: Mapping[str, str]
     """Names by what is searched for."""
 
-    def choices(self, chosen: Scope = EVERYTHING) -> tuple[Choice, ...]:
+    def choices(self, chosen: DigestScope = EVERYTHING) -> tuple[SelectOption, ...]:
         """The chosen one is among them also when a program has put it together."""
         known = (
             EVERYTHING,
-            *(Scope(folder_id=one) for one in self.folders),
-            *(Scope(tag=one) for one in self.tags),
-            *(Scope(q=one) for one in self.searches),
+            *(DigestScope(folder_id=one) for one in self.folders),
+            *(DigestScope(tag=one) for one in self.tags),
+            *(DigestScope(q=one) for one in self.searches),
         )
         shown = known if chosen in known else (*known, chosen)
         return tuple(
-            Choice(_written(one), self.name(one) or translate("Everything"), one == chosen) for one in shown
+            SelectOption(_written(one), self.name(one) or translate("Everything"), one == chosen)
+            for one in shown
         )
 
-    def name(self, scope: Scope) -> str:
+    def name(self, scope: DigestScope) -> str:
         """Empty for everything."""
         parts: list[str] = []
         if scope.folder_id is not None:
@@ -99,14 +100,14 @@ async def scopes_of(tx: Tx, user_id: int) -> Scopes:
     )
 
 
-def chosen_scope(value: str) -> Scope:
+def chosen_scope(value: str) -> DigestScope:
     """From the value of a choice."""
     said = dict(parse_qsl(value[:LONGEST]))
     folder, tag, q = (said.get(name, "") for name in ("folder_id", "tag", "q"))
-    return Scope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
+    return DigestScope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
 
 
-def _written(scope: Scope) -> str:
+def _written(scope: DigestScope) -> str:
     said = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
     return urlencode({name: value for name, value in said.items() if value is not None})
 
@@ -119,11 +120,11 @@ def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
     feeds = {source.entry_id: source.feed for source in digest.text.sources}
     return DigestPage(
         id=digest.id,
-        title=translate("Digest, %(when)s", when=full_moment(digest.until, now, zone).words),
+        title=translate("Digest, %(when)s", when=full_time(digest.until, now, zone).words),
         about=scopes.name(digest.scope),
         facts=facts_of(digest),
         status=digest.status,
-        error=retell(digest.error or ""),
+        error=translate_failure(digest.error or ""),
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         fallback=digest.text.fallback,
@@ -134,12 +135,12 @@ def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
     )
 
 
-def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestLine:
+def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestRowView:
     first = next((one.text for part in digest.text.paragraphs for one in part.sentences), "")
-    return DigestLine(
+    return DigestRowView(
         id=digest.id,
         url=f"/digests/{digest.id}",
-        when=full_moment(digest.until, now, zone),
+        when=full_time(digest.until, now, zone),
         about=scopes.name(digest.scope),
         facts=facts_of(digest),
         status=digest.status,
@@ -151,10 +152,10 @@ def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str
     if digest is None:
         return LatestDigest(error=error)
     paragraphs = tuple(_linked(one) for one in digest.text.paragraphs[:SHOWN_IN_SHORT])
-    failed = retell(digest.error or digests.FAILED) if digest.status == "failed" else ""
+    failed = translate_failure(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
-        when=full_moment(digest.until, now, zone),
+        when=full_time(digest.until, now, zone),
         by=writer_of(digest) if digest.status == "ready" else "",
         url=f"/digests/{digest.id}" if digest.status == "ready" else "",
         pending=digest.status == "pending",
@@ -188,25 +189,25 @@ def facts_of(digest: Digest) -> str:
     return f"{said} {left_out}"
 
 
-def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> Paragraph:
+def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> ParagraphView:
     sentences = (
-        Sentence(
+        SentenceView(
             one.text,
-            tuple(Cite(numbers[id_], feeds[id_]) for id_ in one.entry_ids if id_ in numbers),
+            tuple(CitationView(numbers[id_], feeds[id_]) for id_ in one.entry_ids if id_ in numbers),
             one.language,
         )
         for one in paragraph.sentences
     )
-    return Paragraph(paragraph.heading or translate("And more"), tuple(sentences))
+    return ParagraphView(paragraph.heading or translate("And more"), tuple(sentences))
 
 
-def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> Source:
-    return Source(
+def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> SourceView:
+    return SourceView(
         number=number,
         url=f"/entry/{source.entry_id}",
         title=source.title or translate("Without a title"),
         feed=source.feed,
-        when=short_moment(source.at, now, zone),
+        when=short_time(source.at, now, zone),
         language=source.language,
     )
 
@@ -225,7 +226,7 @@ PAGE_SIZE = 30
 
 
 @router.get("/summaries/latest")
-async def latest(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def latest(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         found = await digests_digests.newest(tx, caller.user_id, limit=1)
     if not is_htmx(request):
@@ -235,7 +236,7 @@ async def latest(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Resp
 
 @router.post("/summaries")
 async def generate(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, about: Text = "", since: Text = "day"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, about: Text = "", since: Text = "day"
 ) -> Response:
     try:
         made = await ask_digest(runtime, caller.user, chosen_scope(about), since_last=since == "last")
@@ -250,13 +251,13 @@ async def generate(
 
 
 @router.get("/summaries")
-async def show_all(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _all(request, runtime, caller)
 
 
 @router.post("/summaries/writer")
 async def choose_writer(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, *, remote_ai: Ticked = False
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, *, remote_ai: Ticked = False
 ) -> Response:
     await set_preferences(runtime, caller, {"remote_ai": remote_ai})
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
@@ -264,7 +265,12 @@ async def choose_writer(
 
 @router.post("/summaries/automatic")
 async def choose_automatic(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, words: Text = "0", *, automatic: Ticked = False
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    words: Text = "0",
+    *,
+    automatic: Ticked = False,
 ) -> Response:
     try:
         if not words.isascii() or not words.isdigit() or len(words) > 6:
@@ -279,8 +285,8 @@ async def choose_automatic(
 @router.post("/summaries/schedule")
 async def plan(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     time: Text = "",
     about: Text = "",
     *,
@@ -300,7 +306,9 @@ async def plan(
 
 
 @router.get("/digests/{digest_id}")
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+async def show(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath
+) -> Response:
     digest = await get_digest(runtime, caller.user_id, digest_id)
     async with runtime.db.read() as tx:
         scopes = await scopes_of(tx, caller.user_id)
@@ -311,7 +319,9 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id
 
 
 @router.post("/digests/{digest_id}/delete")
-async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, digest_id: IdPath) -> Response:
+async def delete(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath
+) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
     return see_other(request, "/summaries", toast=Toast(translate("Deleted.")))
 
@@ -356,14 +366,14 @@ unsubscribe_router = APIRouter(include_in_schema=False)
 
 
 @unsubscribe_router.get("/digests/unsubscribe/{token}")
-async def show_unsubscribe(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def show_unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """Only asks: programs that look into letters follow their links, but press nothing."""
     reader_of(runtime, token)
     return await page(request, "digest/unsubscribe.html", UnsubscribePage(token))
 
 
 @unsubscribe_router.post("/digests/unsubscribe/{token}")
-async def unsubscribe(request: Request, runtime: RuntimeOf, token: str) -> Response:
+async def unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """The link itself is the proof: no log-in, no form token, as RFC 8058 wants it."""
     await end_digest_mail(runtime, token)
     return await page(request, "digest/unsubscribe.html", UnsubscribePage(token, done=True))

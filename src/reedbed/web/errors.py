@@ -11,7 +11,7 @@ from reedbed.http.auth import get_runtime, maybe_caller, refusal
 from reedbed.http.errors import headers_of
 from reedbed.services.users import needs_owner
 from reedbed.web.auth import ErrorPage
-from reedbed.web.i18n import language_of, speak, translate
+from reedbed.web.i18n import language_of, set_language, translate
 from reedbed.web.pages import is_htmx, own_address, page, see_other
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
@@ -30,7 +30,7 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
     if status == 405 and request.method == "GET" and not is_htmx(request):
         # A page that answered a form was loaded again.
         return see_other(request, page_above(request))
-    speak(language_of(request, request.state.caller))
+    set_language(language_of(request, request.state.caller))
     shown = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
     return await page(request, "errors/error.html", shown, status=status, headers=headers_of(error))
 

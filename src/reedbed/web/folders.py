@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree, descendants
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
@@ -20,8 +20,8 @@ from reedbed.web.forms import Text, stepped
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import FolderLine, FoldersPage
-from reedbed.web.views.layout import Choice, Count, Toast
+from reedbed.web.views.feeds import FoldersPage, FolderView
+from reedbed.web.views.layout import Count, SelectOption, Toast
 
 router = APIRouter(include_in_schema=False)
 
@@ -29,13 +29,13 @@ NO_SUCH = "There is no such folder"
 
 
 @router.get("/folders")
-async def show_folders(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_folders(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller)
 
 
 @router.post("/folders")
 async def make_folder(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, name: Text = "", next: Text = "/folders"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, name: Text = "", next: Text = "/folders"
 ) -> Response:
     try:
         made = await create_folder(runtime, caller.user_id, name)
@@ -47,8 +47,8 @@ async def make_folder(
 @router.post("/folders/{folder_id}")
 async def rename_folder(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     folder_id: IdPath,
     name: Text = "",
     next: Text = "/folders",
@@ -65,8 +65,8 @@ async def rename_folder(
 @router.post("/folders/{folder_id}/summaries")
 async def choose_summaries(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     folder_id: IdPath,
     summary_words: Text = "",
     next: Text = "/folders",
@@ -77,7 +77,11 @@ async def choose_summaries(
 
 @router.post("/folders/{folder_id}/delete")
 async def remove_folder(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath, next: Text = "/folders"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    folder_id: IdPath,
+    next: Text = "/folders",
 ) -> Response:
     await delete_folder(runtime, caller.user_id, folder_id)
     said = translate("The folder is gone; its feeds have moved up.")
@@ -85,7 +89,9 @@ async def remove_folder(
 
 
 @router.post("/folders/{folder_id}/move")
-async def move_folder(request: Request, runtime: RuntimeOf, caller: CallerOf, folder_id: IdPath) -> Response:
+async def move_folder(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath
+) -> Response:
     form = {name: str(value) for name, value in (await request.form()).items()}
     try:
         await _move(runtime, caller.user_id, folder_id, form)
@@ -194,11 +200,11 @@ async def _show(
 
 def _lines(
     level: Sequence[FolderNode], rows: list[FolderRow], inside: Counter[int | None]
-) -> list[FolderLine]:
-    lines: list[FolderLine] = []
+) -> list[FolderView]:
+    lines: list[FolderView] = []
     for place, node in enumerate(level):
         lines.append(
-            FolderLine(
+            FolderView(
                 id=node.id,
                 name=node.name,
                 depth=node.depth - 1,
@@ -213,14 +219,14 @@ def _lines(
     return lines
 
 
-def _summaries(rows: list[FolderRow], folder_id: int) -> tuple[Choice, ...]:
+def _summaries(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
     folder = _find(rows, folder_id)
     inside = folder.parent_id is not None
     otherwise = translate("As the folder around it says") if inside else translate("As for all feeds")
     return summary_choices(folder.summary_words, otherwise)
 
 
-def _parents(rows: list[FolderRow], folder_id: int) -> tuple[Choice, ...]:
+def _parents(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
     """Every folder but itself and those within it."""
     own = descendants(rows, folder_id)
     parent_id = next(row.parent_id for row in rows if row.id == folder_id)

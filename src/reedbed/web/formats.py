@@ -11,7 +11,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
 from reedbed.web.i18n import marked, ngettext, translate
-from reedbed.web.views.layout import Moment
+from reedbed.web.views.layout import TimeView
 
 ZONE_COOKIE = "reedbed_zone"
 
@@ -32,31 +32,31 @@ def zone_of(request: Request) -> tzinfo:
     return _zone(chosen or request.cookies.get(ZONE_COOKIE, "")[:64])
 
 
-def short_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+def short_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For a row: the clock for today and yesterday, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
     if (today.date() - local.date()).days <= 1:
-        return Moment(rfc3339(moment), f"{local:%H:%M}")
-    return Moment(rfc3339(moment), _date(local, with_year=local.year != today.year))
+        return TimeView(rfc3339(moment), f"{local:%H:%M}")
+    return TimeView(rfc3339(moment), _date(local, with_year=local.year != today.year))
 
 
-def dated_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+def dated_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For a line that stands under no day: the clock for today alone."""
     local, today = _local(moment, zone), _local(now, zone)
     words = (
         f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
     )
-    return Moment(rfc3339(moment), words)
+    return TimeView(rfc3339(moment), words)
 
 
-def full_moment(moment: Instant, now: Instant, zone: tzinfo) -> Moment:
+def full_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For an article: `Wed 14 May, 08:12`."""
     local, today = _local(moment, zone), _local(now, zone)
     day = f"{translate(_DAYS[local.weekday()])} {_date(local, with_year=local.year != today.year)}"
-    return Moment(rfc3339(moment), f"{day}, {local:%H:%M}")
+    return TimeView(rfc3339(moment), f"{day}, {local:%H:%M}")
 
 
-def coming_moment(moment: Instant, now: Instant, zone: tzinfo) -> str:
+def coming_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
     """For what is to come: `08:50`, `tomorrow 04:00`, `14 May`."""
     local, today = _local(moment, zone), _local(now, zone)
     days = (local.date() - today.date()).days

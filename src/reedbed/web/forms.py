@@ -7,7 +7,7 @@ from fastapi import Form
 from starlette.datastructures import FormData
 
 from reedbed.domain.errors import NotFound
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 
 Text = Annotated[str, Form()]
 Ticked = Annotated[bool, Form()]
@@ -19,9 +19,9 @@ def text_in(form: FormData, name: str) -> str | None:
     return values[-1] if values and isinstance(values[-1], str) else None
 
 
-def flag_in(form: FormData, name: str) -> bool | Same:
+def flag_in(form: FormData, name: str) -> bool | Unset:
     value = text_in(form, name)
-    return SAME if value is None else value == "true"
+    return UNSET if value is None else value == "true"
 
 
 def stepped(ids: Sequence[int], one: int, way: str) -> list[int]:

@@ -17,7 +17,7 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, Preferences, User
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.framing.manage import (
     WEEK,
@@ -32,17 +32,25 @@ from reedbed.services.framing.manage import (
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store.engine.database import Tx
-from reedbed.web.formats import full_moment, short_moment, zone_of
+from reedbed.web.formats import full_time, short_time, zone_of
 from reedbed.web.forms import Text, Ticked
-from reedbed.web.i18n import decimal, ngettext, retell, translate
+from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.plots import HIGH, Span, line
+from reedbed.web.plots import HIGH, PlotSpan, line
 from reedbed.web.settings import settings_page
-from reedbed.web.views.entries import Article, Row
-from reedbed.web.views.feeds import FeedFraming
-from reedbed.web.views.framing import Framing, FramingAnswer, FramingBlock, Neutral, Reeds, Score, reeds
+from reedbed.web.views.entries import ArticleView, EntryRowView
+from reedbed.web.views.feeds import FeedFramingView
+from reedbed.web.views.framing import (
+    Framing,
+    FramingAnswer,
+    FramingBlock,
+    Neutral,
+    ScoreBars,
+    ScoreView,
+    reeds,
+)
 from reedbed.web.views.instance import Plot
-from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.layout import SelectOption, Toast
 from reedbed.web.views.settings import FramingSettings
 
 
@@ -58,7 +66,7 @@ class ListFraming:
         kept = [row for row in page.rows if row.id == current or not self._treatment(row).hide]
         return page if len(kept) == len(page.rows) else replace(page, rows=tuple(kept))
 
-    def dress(self, row: Row, entry: EntryRow) -> Row:
+    def dress(self, row: EntryRowView, entry: EntryRow) -> EntryRowView:
         analysis = self.found.get(entry.id)
         if analysis is None:
             return row
@@ -84,8 +92,8 @@ async def list_framing(request: Request, tx: Tx, ids: list[int]) -> ListFraming:
 
 
 async def with_framing(
-    request: Request, runtime: Runtime, tx: Tx, article: Article, entry: EntryRow, address: str
-) -> Article:
+    request: Request, runtime: Runtime, tx: Tx, article: ArticleView, entry: EntryRow, address: str
+) -> ArticleView:
     """The article with its meter and, where it was put into neutral words, in the wanted wording."""
     user = _user(request)
     state = AnalysisState("none") if user is None else await analysis_state(tx, runtime, entry)
@@ -103,13 +111,15 @@ async def with_framing(
 
 def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBlock:
     found, made_at = state.analysis, state.made_at
-    when = full_moment(made_at, now, zone).words if made_at else ""
+    when = full_time(made_at, now, zone).words if made_at else ""
     framing = framing_view(found, when) if found else None
     match state.status:
         case "pending":
             return FramingBlock(framing, translate("A model is reading this entry…"), waits=True)
         case "failed":
-            note = translate("The model could not read this entry: %(why)s", why=retell(state.error or ""))
+            note = translate(
+                "The model could not read this entry: %(why)s", why=translate_failure(state.error or "")
+            )
             return FramingBlock(framing, note, act=translate("Try again"))
         case _ if state.outdated:
             note = translate("The entry, the model or the prompt has changed since this was read.")
@@ -129,7 +139,7 @@ def framing_view(found: Analysis, when: str) -> Framing:
     )
 
 
-def reeds_view(found: Analysis) -> Reeds:
+def reeds_view(found: Analysis) -> ScoreBars:
     band = band_of(found.overall.value)
     return reeds(band, band_word(band), [score.value for score in found.scores])
 
@@ -147,7 +157,7 @@ def wanted_treatment(found: Analysis, wishes: Preferences) -> Treatment:
     )
 
 
-def _score(score: Scored, language: str) -> Score:
+def _score(score: Scored, language: str) -> ScoreView:
     names = {
         "framing": translate("Framing"),
         "clickbait": translate("Clickbait"),
@@ -155,7 +165,7 @@ def _score(score: Scored, language: str) -> Score:
         "hyper_stimulus": translate("Hyper-stimulus"),
         "speculative": translate("Speculative"),
     }
-    return Score(
+    return ScoreView(
         name=names[score.name],
         band=band_of(score.value),
         number=decimal(score.value, 2),
@@ -166,15 +176,15 @@ def _score(score: Scored, language: str) -> Score:
     )
 
 
-def _wordings(address: str, *, neutral: bool) -> tuple[Choice, ...]:
+def _wordings(address: str, *, neutral: bool) -> tuple[SelectOption, ...]:
     joined = "&" if "?" in address else "?"
     return (
-        Choice("original", translate("Original"), not neutral, f"{address}{joined}wording=original"),
-        Choice("neutral", translate("Neutral"), neutral, f"{address}{joined}wording=neutral"),
+        SelectOption("original", translate("Original"), not neutral, f"{address}{joined}wording=original"),
+        SelectOption("neutral", translate("Neutral"), neutral, f"{address}{joined}wording=neutral"),
     )
 
 
-def _in_neutral_words(article: Article, found: Analysis) -> Article:
+def _in_neutral_words(article: ArticleView, found: Analysis) -> ArticleView:
     told = found.text or found.description
     paragraphs = [Markup("<p>{}</p>").format(part) for part in told.split("\n\n") if part.strip()]
     reasons = tuple(reason for reason in (found.title_reason, found.description_reason) if reason)
@@ -198,7 +208,9 @@ LIMITS = (20, 34, 50, 67, 80, 90)
 
 
 @router.get("/entry/{entry_id}/framing")
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def show(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Response:
     if not is_htmx(request):
         return see_other(request, f"/entry/{entry_id}")
     return await _block(request, runtime, entry_id, await get_analysis(runtime, caller.user, entry_id))
@@ -206,7 +218,7 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id:
 
 @router.post("/entry/{entry_id}/framing")
 async def again(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, next: Text = "/"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, next: Text = "/"
 ) -> Response:
     state = await read_again(runtime, caller.user, entry_id)
     if is_htmx(request):
@@ -217,8 +229,8 @@ async def again(
 @router.post("/feeds/{subscription_id}/framing")
 async def switch(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     subscription_id: IdPath,
     value: Ticked,
     remote_ai: Ticked = False,
@@ -240,7 +252,7 @@ async def switch(
 
 
 @router.get("/settings/framing")
-async def show_settings(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_settings(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await settings_page(
         request, runtime, caller, "framing", _settings(runtime, preferences_of(caller.user))
     )
@@ -249,8 +261,8 @@ async def show_settings(request: Request, runtime: RuntimeOf, caller: CallerOf) 
 @router.post("/settings/framing")
 async def save_settings(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     wording: Text = "original",
     loud_entries: Text = "show",
     loud_limit: Annotated[int, Form()] = 67,
@@ -272,11 +284,11 @@ def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:
     limits = sorted({*LIMITS, wishes.loud_limit})
     return FramingSettings(
         wordings=(
-            Choice("original", translate("As the outlet wrote them"), wishes.wording == "original"),
-            Choice("neutral", translate("In neutral words"), wishes.wording == "neutral"),
+            SelectOption("original", translate("As the outlet wrote them"), wishes.wording == "original"),
+            SelectOption("neutral", translate("In neutral words"), wishes.wording == "neutral"),
         ),
         loud=tuple(
-            Choice(value, name, value == wishes.loud_entries)
+            SelectOption(value, name, value == wishes.loud_entries)
             for value, name in (
                 ("show", translate("Show them like all others")),
                 ("dim", translate("Show them dimmed")),
@@ -284,29 +296,31 @@ def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:
                 ("hide", translate("Hide them in lists")),
             )
         ),
-        limits=tuple(Choice(str(one), decimal(one / 100, 2), one == wishes.loud_limit) for one in limits),
+        limits=tuple(
+            SelectOption(str(one), decimal(one / 100, 2), one == wishes.loud_limit) for one in limits
+        ),
         model=model.name if model else "",
         sends=model is not None and model.is_remote,
         allowed=wishes.remote_ai,
     )
 
 
-async def feed_framing(runtime: Runtime, user: User, one: Subscription, zone: tzinfo) -> FeedFraming:
+async def feed_framing(runtime: Runtime, user: User, one: Subscription, zone: tzinfo) -> FeedFramingView:
     found = await framing_of_feed(runtime, user, one.id)
     door = f"/rss?url={quote(one.feed.url, safe='')}" if found.for_everybody else ""
-    return FeedFraming(
+    return FeedFramingView(
         on=found.wished,
         for_everybody=found.for_everybody,
         model=found.model or "",
         asks=found.sends and not found.allowed,
-        door_url=door,
+        intake_url=door,
         plot=averages_plot(found.averages, runtime.now(), zone) if found.averages else None,
     )
 
 
 def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Plot:
     """Week by week on a scale from calm below to loud above, with the number of articles behind it."""
-    span = Span(WEEKS_SHOWN * WEEK, WEEKS_SHOWN)
+    span = PlotSpan(WEEKS_SHOWN * WEEK, WEEKS_SHOWN)
     begin = now // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     articles = sum(week.articles for week in averages)
     mean = sum(week.overall * week.articles for week in averages) / articles
@@ -323,8 +337,8 @@ def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Pl
             articles=behind,
         ),
         axis=(
-            short_moment(begin, now, zone).words,
-            short_moment(begin + span.length // 2, now, zone).words,
+            short_time(begin, now, zone).words,
+            short_time(begin + span.length // 2, now, zone).words,
             translate("this week"),
         ),
         line=line(points, span),

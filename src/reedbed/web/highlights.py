@@ -4,30 +4,30 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.highlights import Highlight
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.highlights import change_note, create_highlight, delete_highlight, get_highlight
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
 from reedbed.store.entries import read as entries
 from reedbed.web.entries.article import shown_highlight
-from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import Text, Ticked
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import KeysetPage, app_page
 from reedbed.web.views.entries import HighlightsAnswer
-from reedbed.web.views.feeds import HighlightLine, HighlightsPage
+from reedbed.web.views.feeds import HighlightRowView, HighlightsPage
 from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
 
 PAGE_SIZE = 50
-MOST_OF_ENTRY = 200
+MAX_OF_ENTRY = 200
 
 
 @router.get("/highlights")
-async def show_highlights(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_highlights(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     here = KeysetPage.of(request.query_params, PAGE_SIZE)
     async with runtime.db.read() as tx:
         total = await highlights.count(tx, caller.user_id)
@@ -41,8 +41,8 @@ async def show_highlights(request: Request, runtime: RuntimeOf, caller: CallerOf
 @router.post("/entry/{entry_id}/highlights")
 async def make_highlight(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     entry_id: IdPath,
     quote: Text = "",
     before: Text = "",
@@ -56,8 +56,8 @@ async def make_highlight(
 @router.post("/highlights/{highlight_id}")
 async def change_highlight(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     highlight_id: IdPath,
     note: Text = "",
     removed: Ticked = False,
@@ -73,7 +73,11 @@ async def change_highlight(
 
 @router.post("/highlights/{highlight_id}/delete")
 async def remove_highlight(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, highlight_id: IdPath, next: Text = "/highlights"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    highlight_id: IdPath,
+    next: Text = "/highlights",
 ) -> Response:
     await delete_highlight(runtime, caller.user_id, highlight_id)
     return see_other(request, next, toast=Toast(translate("The highlight is gone.")))
@@ -85,7 +89,7 @@ async def _answer(
     if not is_htmx(request) or entry_id is None:
         return see_other(request, next_)
     async with runtime.db.read() as tx:
-        kept = await highlights.newest(tx, caller.user_id, limit=MOST_OF_ENTRY, entry_id=entry_id)
+        kept = await highlights.newest(tx, caller.user_id, limit=MAX_OF_ENTRY, entry_id=entry_id)
         rows = await entries.rows_by_ids(tx, caller.user_id, [entry_id])
     now, zone = runtime.now(), zone_of(request)
     shown = tuple(shown_highlight(one, now, zone) for one in reversed(kept))
@@ -94,12 +98,12 @@ async def _answer(
     return await page(request, "reading/highlights.html", None, article=answer)
 
 
-def _line(request: Request, runtime: Runtime, one: Highlight) -> HighlightLine:
-    return HighlightLine(
+def _line(request: Request, runtime: Runtime, one: Highlight) -> HighlightRowView:
+    return HighlightRowView(
         id=one.id,
         quote=one.passage.quote,
         note=one.note,
         entry_url=f"/entry/{one.entry_id}" if one.entry_id is not None else one.entry_url or "",
         entry_title=one.entry_title or translate("Without a title"),
-        when=short_moment(one.created_at, runtime.now(), zone_of(request)),
+        when=short_time(one.created_at, runtime.now(), zone_of(request)),
     )

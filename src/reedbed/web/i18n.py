@@ -25,12 +25,12 @@ WITH_COMMA = frozenset({"de"})
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
-def speak(language: str) -> None:
+def set_language(language: str) -> None:
     """The language of this request's texts."""
     _language.set(language if language in LANGUAGES else "en")
 
 
-def spoken() -> str:
+def current_language() -> str:
     return _language.get()
 
 
@@ -66,7 +66,7 @@ def ngettext(one: str, many: str, number: int) -> str:
 def decimal(value: float, places: int) -> str:
     """A number with a fraction, as this request's language writes it."""
     written = f"{value:,.{places}f}".replace(",", "\u202f")
-    return written.replace(".", ",") if spoken() in WITH_COMMA else written
+    return written.replace(".", ",") if current_language() in WITH_COMMA else written
 
 
 @cache
@@ -82,7 +82,7 @@ def languages() -> tuple[str, ...]:
 
 async def choose_language(request: Request) -> None:
     """Before anything is said: views are put into words before they are drawn."""
-    speak(language_of(request, await maybe_caller(request)))
+    set_language(language_of(request, await maybe_caller(request)))
 
 
 def language_of(request: Request, caller: Caller | None) -> str:
@@ -325,8 +325,8 @@ _IN_A_PLACE = {
 }
 
 
-def retell(text: str) -> str:
-    if not text or spoken() == "en":
+def translate_failure(text: str) -> str:
+    if not text or current_language() == "en":
         return text
     told = translate(text)
     return told if told != text else _filled(text)
@@ -347,8 +347,8 @@ def _filled(text: str) -> str:
 
 
 def _within(why: str) -> str:
-    told = retell(why)
-    return told if told != why else retell(f"{why}.").removesuffix(".")
+    told = translate_failure(why)
+    return told if told != why else translate_failure(f"{why}.").removesuffix(".")
 
 
 @cache

@@ -9,16 +9,16 @@ from fastapi import APIRouter, Request, Response
 from reedbed import __version__
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import LoggedEvent
-from reedbed.http.auth import AdminOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentRuntime
 from reedbed.services.instance import reported
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, jobs, startup, users
 from reedbed.store.feeds import feeds as feed_status
-from reedbed.store.instance import Queue, Size, SlowFeed, TroubledFeed
-from reedbed.store.jobs import Process, UnderWay
+from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
+from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
-from reedbed.web.formats import ago, coming_moment, full_moment, zone_of
-from reedbed.web.i18n import decimal, marked, ngettext, retell, translate
+from reedbed.web.formats import ago, coming_time, full_time, zone_of
+from reedbed.web.i18n import decimal, marked, ngettext, translate, translate_failure
 from reedbed.web.plots import SPANS, fetch_plot, figure, news_plot, span_choices, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
@@ -84,7 +84,7 @@ def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
     )
 
 
-def under_way(found: Sequence[UnderWay], now: Instant) -> tuple[Progress, ...]:
+def under_way(found: Sequence[RunningJob], now: Instant) -> tuple[Progress, ...]:
     return tuple(
         Progress(
             f"{work_name(one.kind)} · {ago(one.created_at, now)}", round(100 * min(max(one.progress, 0), 1))
@@ -107,28 +107,30 @@ def _in_hand(one: Process) -> str:
 
 router = APIRouter(include_in_schema=False)
 
-MOST_TROUBLED = 50
-MOST_MEMBERS = 100
-MOST_EVENTS = 20
-MOST_SLOW = 10
+MAX_TROUBLED = 50
+MAX_MEMBERS = 100
+MAX_EVENTS = 20
+MAX_SLOW = 10
 
 
 @router.get("/admin")
-async def show_overview(request: Request, runtime: RuntimeOf, caller: AdminOf, span: str = "day") -> Response:
+async def show_overview(
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, span: str = "day"
+) -> Response:
     spans = span_choices(span, "/admin")
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         hours = await instance.list_hours(tx, SPANS[span].begin(now))
         counted = await feed_status.list_statuses(tx)
         size = await instance.size_in_bytes(tx)
-        troubled = await instance.failing_feeds(tx, limit=MOST_TROUBLED)
+        troubled = await instance.failing_feeds(tx, limit=MAX_TROUBLED)
         queues, leases = await instance.list_queues(tx), await instance.list_leases(tx)
         due, oldest = await instance.count_due(tx, now)
-        members = await users.list_members(tx, after=0, limit=MOST_MEMBERS)
-        slow = await instance.slowest_feeds(tx, SPANS[span].begin(now), limit=MOST_SLOW)
+        members = await users.list_members(tx, after=0, limit=MAX_MEMBERS)
+        slow = await instance.slowest_feeds(tx, SPANS[span].begin(now), limit=MAX_SLOW)
         alive, jobs_now = await jobs.list_processes(tx), await jobs.under_way(tx)
         problems = await reported(tx)
-        lately = await users.list_events(tx, limit=MOST_EVENTS)
+        lately = await users.list_events(tx, limit=MAX_EVENTS)
     shown = OperatorPage(
         running=_running(runtime, counted),
         spans=spans,
@@ -173,12 +175,12 @@ def _database(size: int) -> Plot:
     return figure(translate("Database"), f"{size / MEGABYTE:,.0f} MB".replace(",", "\u202f"))
 
 
-def _troubled(one: TroubledFeed, now: Instant, zone: tzinfo) -> views.TroubledFeed:
-    next_try = coming_moment(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
-    return views.TroubledFeed(
+def _troubled(one: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:
+    next_try = coming_time(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
+    return views.FailingFeedView(
         id=one.id,
         name=one.title,
-        wrong=retell(one.stop_reason or one.last_error or one.status),
+        wrong=translate_failure(one.stop_reason or one.last_error or one.status),
         failures=Count(one.failures),
         readers=Count(one.readers),
         next_try=next_try,
@@ -186,8 +188,8 @@ def _troubled(one: TroubledFeed, now: Instant, zone: tzinfo) -> views.TroubledFe
     )
 
 
-def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.Job:
-    return views.Job(
+def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.JobView:
+    return views.JobView(
         name=translate("Feeds that are due"),
         held_by="",
         waiting=Count(due),
@@ -197,8 +199,8 @@ def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.Job:
     )
 
 
-def _queue(one: Queue, now: Instant) -> views.Job:
-    return views.Job(
+def _queue(one: Queue, now: Instant) -> views.JobView:
+    return views.JobView(
         name=work_name(one.kind),
         held_by=ngettext("%(num)s running", "%(num)s running", one.running) if one.running else "",
         waiting=Count(one.waiting),
@@ -208,9 +210,9 @@ def _queue(one: Queue, now: Instant) -> views.Job:
     )
 
 
-def _lease(one: instance.HeldLease, now: Instant) -> views.Job:
+def _lease(one: instance.HeldLease, now: Instant) -> views.JobView:
     alive = one.expires_at > now
-    return views.Job(
+    return views.JobView(
         name=work_name(one.name),
         held_by=one.holder,
         waiting=Count(0),
@@ -222,16 +224,16 @@ def _lease(one: instance.HeldLease, now: Instant) -> views.Job:
     )
 
 
-def _event(one: LoggedEvent, members: Sequence[Member], now: Instant) -> views.Event:
+def _event(one: LoggedEvent, members: Sequence[Member], now: Instant) -> views.EventView:
     who = next((member.user.email for member in members if member.user.id == one.user_id), "")
-    return views.Event(ago(one.at, now), event_words(one.kind), who)
+    return views.EventView(ago(one.at, now), event_words(one.kind), who)
 
 
 database_router = APIRouter(include_in_schema=False)
 
 
 @database_router.get("/admin/database")
-async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
         whole, used = await instance.size_in_bytes(tx), await instance.bytes_in_use(tx)
         largest = await instance.largest_tables(tx)
@@ -265,7 +267,7 @@ async def _copies(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
         "copies",
         translate("Copies by night"),
         (translate("When"), translate("File"), translate("Size")),
-        tuple((full_moment(at, now, zone).words, name, size_words(size)) for at, name, size in kept),
+        tuple((full_time(at, now, zone).words, name, size_words(size)) for at, name, size in kept),
         translate("None yet. The first is by night.")
         if policy
         else translate("None are made: PostgreSQL has its own means, or they are turned off."),

@@ -12,10 +12,10 @@ from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
-from reedbed.services.newsletters.channels import MailboxWish, add_mailbox, ask_for_look, remove_mailbox
+from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox, ask_for_look, remove_mailbox
 from reedbed.services.newsletters.senders import (
     CONFIRMATIONS_SHOWN,
     add_address,
@@ -33,27 +33,27 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.newsletters import Mailbox
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import ngettext, retell, translate
+from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
-from reedbed.web.views.entries import Article, EntryList
-from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.entries import ArticleView, EntryListView
+from reedbed.web.views.layout import SelectOption, Toast
 from reedbed.web.views.newsletters import (
-    AddressLine,
+    AddressView,
     Confirm,
     MailboxForm,
-    MailboxLine,
+    MailboxView,
     MailFacts,
     NewslettersSettings,
-    SenderLine,
+    SenderView,
 )
 
 _SHOWN_ABOVE = ("unread", "all")
 
 
 async def with_confirmations(
-    runtime: Runtime, tx: Tx, user_id: int, view: str, listed: EntryList
-) -> EntryList:
+    runtime: Runtime, tx: Tx, user_id: int, view: str, listed: EntryListView
+) -> EntryListView:
     """The list with the mails that wait for a click above it."""
     if view not in _SHOWN_ABOVE:
         return listed
@@ -61,7 +61,7 @@ async def with_confirmations(
     return replace(listed, confirmations=tuple(map(confirm_view, waiting))) if waiting else listed
 
 
-async def with_mail(tx: Tx, user_id: int, article: Article, entry: Entry) -> Article:
+async def with_mail(tx: Tx, user_id: int, article: ArticleView, entry: Entry) -> ArticleView:
     """The article with what is known of its mail, where it came by one."""
     if not any(author.email for author in entry.authors):  # every mail has a sender: most entries end here
         return article
@@ -130,7 +130,7 @@ class _Form:
 
 
 @router.get("/newsletters/images/{name}")
-async def show_image(runtime: RuntimeOf, caller: CallerOf, name: str) -> Response:
+async def show_image(runtime: CurrentRuntime, caller: CurrentCaller, name: str) -> Response:
     """A picture that came inside a mail, for whom the mail was sent to."""
     async with runtime.db.read() as tx:
         found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
@@ -141,12 +141,14 @@ async def show_image(runtime: RuntimeOf, caller: CallerOf, name: str) -> Respons
 
 
 @router.get(HERE)
-async def show_newsletters(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_newsletters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller, _Form())
 
 
 @router.post("/settings/newsletters/addresses")
-async def make_address(request: Request, runtime: RuntimeOf, caller: CallerOf, name: Text = "") -> Response:
+async def make_address(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, name: Text = ""
+) -> Response:
     try:
         await add_address(runtime, caller.user_id, name)
     except (Invalid, Conflict) as error:
@@ -157,14 +159,16 @@ async def make_address(request: Request, runtime: RuntimeOf, caller: CallerOf, n
 
 @router.post("/settings/newsletters/addresses/{address_id}/delete")
 async def drop_address(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, address_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath
 ) -> Response:
     await revoke_address(runtime, caller.user_id, address_id)
     return see_other(request, HERE, toast=Toast(translate("Mail to it is refused from now on.")))
 
 
 @router.post("/settings/newsletters/senders")
-async def block_typed(request: Request, runtime: RuntimeOf, caller: CallerOf, address: Text = "") -> Response:
+async def block_typed(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, address: Text = ""
+) -> Response:
     try:
         await block_address(runtime, caller.user_id, address)
     except Invalid as error:
@@ -174,19 +178,25 @@ async def block_typed(request: Request, runtime: RuntimeOf, caller: CallerOf, ad
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/block")
-async def block(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+async def block(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
+) -> Response:
     await block_sender(runtime, caller.user_id, sender_id)
     return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/unblock")
-async def unblock(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+async def unblock(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
+) -> Response:
     await unblock_sender(runtime, caller.user_id, sender_id)
     return see_other(request, HERE, toast=Toast(translate("Its mail is taken again.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/follow")
-async def follow(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_id: IdPath) -> Response:
+async def follow(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
+) -> Response:
     await follow_again(runtime, caller.user_id, sender_id)
     said = translate("What comes is shown again. You may have to join the list anew.")
     return see_other(request, HERE, toast=Toast(said))
@@ -194,7 +204,7 @@ async def follow(request: Request, runtime: RuntimeOf, caller: CallerOf, sender_
 
 @router.post("/settings/newsletters/confirmations/{entry_id}/done")
 async def done(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, next: Text = HERE
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, next: Text = HERE
 ) -> Response:
     await dismiss_confirmation(runtime, caller.user_id, entry_id)
     return see_other(request, next)
@@ -203,8 +213,8 @@ async def done(
 @router.post("/settings/newsletters/mailboxes")
 async def make_mailbox(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     host: Text = "",
     port: Text = "993",
     security: Text = "tls",
@@ -213,7 +223,7 @@ async def make_mailbox(
     folder: Text = "INBOX",
 ) -> Response:
     number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else 0
-    wish = MailboxWish(host, username, password, number, security, folder)
+    wish = MailboxOptions(host, username, password, number, security, folder)
     try:
         await add_mailbox(runtime, caller.user_id, wish)
     except (Invalid, Conflict) as error:
@@ -224,7 +234,7 @@ async def make_mailbox(
 
 @router.post("/settings/newsletters/mailboxes/{mailbox_id}/check")
 async def check_mailbox(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
     await ask_for_look(runtime, caller.user_id, mailbox_id)
     return see_other(request, HERE, toast=Toast(translate("It is looked into in a moment.")))
@@ -232,7 +242,7 @@ async def check_mailbox(
 
 @router.post("/settings/newsletters/mailboxes/{mailbox_id}/delete")
 async def drop_mailbox(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, mailbox_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
     await remove_mailbox(runtime, caller.user_id, mailbox_id)
     said = translate("It is not looked into any more. What came from it stays.")
@@ -265,23 +275,23 @@ async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form)
     return await settings_page(request, runtime, caller, "newsletters", shown, status=form.status)
 
 
-def _address(runtime: Runtime, one: IngestAddress, now: Instant) -> AddressLine:
+def _address(runtime: Runtime, one: IngestAddress, now: Instant) -> AddressView:
     if one.last_used_at is None:
         used = translate("Made %(when)s, no mail yet", when=ago(one.created_at, now))
     else:
         mails = ngettext("%(num)s mail", "%(num)s mails", one.received)
         used = translate("%(mails)s, the last %(when)s", mails=mails, when=ago(one.last_used_at, now))
-    return AddressLine(one.id, one.name, written(runtime, one), used)
+    return AddressView(one.id, one.name, written(runtime, one), used)
 
 
-def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderLine:
+def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderView:
     facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
     if one.last_mail_at is not None:
         facts.append(translate("the last %(when)s", when=ago(one.last_mail_at, now)))
     if one.refused:
         facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", one.refused))
     told = verdict_words(one.verdicts)
-    return SenderLine(
+    return SenderView(
         id=one.id,
         name=one.title,
         address=one.address if one.name else "",
@@ -289,20 +299,23 @@ def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderLin
         url=f"/feed/{subscription_id}" if subscription_id else "",
         blocked=one.blocked_at is not None,
         left=one.left_at is not None,
-        leaving=retell(one.leaving),
+        leaving=translate_failure(one.leaving),
         leave_page=one.ways_out.page if one.left_at is not None else "",
     )
 
 
-def _mailbox(one: Mailbox, now: Instant) -> MailboxLine:
+def _mailbox(one: Mailbox, now: Instant) -> MailboxView:
     facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
     if one.last_checked_at is not None:
         facts.append(translate("Checked %(when)s.", when=ago(one.last_checked_at, now)))
-    return MailboxLine(
-        one.id, f"{one.username}, {one.folder} ({one.host})", ". ".join(facts), retell(one.last_error or "")
+    return MailboxView(
+        one.id,
+        f"{one.username}, {one.folder} ({one.host})",
+        ". ".join(facts),
+        translate_failure(one.last_error or ""),
     )
 
 
-def _securities(chosen: str) -> tuple[Choice, ...]:
+def _securities(chosen: str) -> tuple[SelectOption, ...]:
     named = (("tls", "TLS"), ("starttls", "STARTTLS"), ("none", translate("None")))
-    return tuple(Choice(value, name, value == chosen) for value, name in named)
+    return tuple(SelectOption(value, name, value == chosen) for value, name in named)

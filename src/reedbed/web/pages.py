@@ -17,8 +17,17 @@ from reedbed.domain.users import Caller
 from reedbed.http.auth import bound_to, form_token, get_runtime, maybe_caller, set_visitor_cookie, visitor_of
 from reedbed.services.users import preferences_of
 from reedbed.web.assets import asset
-from reedbed.web.i18n import catalogue, language_of, plain_text, plural_text, retell, speak, spoken, translate
-from reedbed.web.views.layout import LOOK_COOKIE, Banner, Frame, Look, SidebarFeed, Toast
+from reedbed.web.i18n import (
+    catalogue,
+    current_language,
+    language_of,
+    plain_text,
+    plural_text,
+    set_language,
+    translate,
+    translate_failure,
+)
+from reedbed.web.views.layout import LOOK_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
 
 FOLDER = Path(__file__).parent
 
@@ -42,7 +51,7 @@ def environment() -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     loose: Any = environment  # the extension adds its methods at run time
-    loose.filters["said"] = retell
+    loose.filters["said"] = translate_failure
     loose.globals["asset"] = asset
     loose.globals["feed_lines"] = _feed_lines
     loose.globals["standing"] = _standing
@@ -53,7 +62,7 @@ def environment() -> Environment:
 
 def _standing(template: str) -> Markup:
     """A part that says the same to everybody who speaks this language."""
-    return _stood(template, spoken())
+    return _stood(template, current_language())
 
 
 @cache
@@ -74,7 +83,7 @@ def _feed_line(feed: SidebarFeed) -> Markup:
 
 def _said(message: str, **values: object) -> Markup:
     """What jinja2's own would answer, by way of three more calls; a page has a hundred of these."""
-    plain = _plain(message, spoken())
+    plain = _plain(message, current_language())
     return plain % values if values else plain
 
 
@@ -85,7 +94,7 @@ def _plain(message: str, language: str) -> Markup:
 
 
 TOAST_COOKIE = "reedbed_toast"
-LONGEST_TOAST = 500
+MAX_TOAST_LENGTH = 500
 A_YEAR = 31_536_000
 
 
@@ -110,7 +119,7 @@ async def page(
 ) -> Response:
     """Render the page, or only `block` of it."""
     caller = await maybe_caller(request)
-    speak(language_of(request, caller))
+    set_language(language_of(request, caller))
     frame = _frame(request, caller, toast or read_toast(request))
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
     response = HTMLResponse(
@@ -127,7 +136,7 @@ def see_other(request: Request, address: str, *, toast: Toast | None = None) -> 
     """After a plain form: go there, and say what happened."""
     response = RedirectResponse(own_address(address), 303)
     if toast is not None:
-        said = orjson.dumps([toast.message[:LONGEST_TOAST], toast.undo]).hex()
+        said = orjson.dumps([toast.message[:MAX_TOAST_LENGTH], toast.undo]).hex()
         response.set_cookie(
             TOAST_COOKIE, said, max_age=60, httponly=True, samesite="lax", secure=_is_https(request)
         )
@@ -141,11 +150,11 @@ def own_address(address: str, otherwise: str = "/") -> str:
     return address if is_path and address.isprintable() and "\\" not in address else otherwise
 
 
-def look_of(request: Request) -> Look:
-    return Look.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
+def look_of(request: Request) -> Theme:
+    return Theme.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
 
 
-def set_look(request: Request, response: Response, look: Look) -> None:
+def set_look(request: Request, response: Response, look: Theme) -> None:
     """Not HttpOnly: the script changes it as the reader chooses."""
     response.set_cookie(
         LOOK_COOKIE, look.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
@@ -160,12 +169,12 @@ def read_toast(request: Request) -> Toast | None:
         message, undo = orjson.loads(bytes.fromhex(said))
     except (ValueError, TypeError):
         return None
-    return Toast(str(message)[:LONGEST_TOAST], str(undo)[:200])
+    return Toast(str(message)[:MAX_TOAST_LENGTH], str(undo)[:200])
 
 
-def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Frame:
+def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Layout:
     owner = bound_to(request) if caller is not None else visitor_of(request)
-    return Frame(
+    return Layout(
         csrf_token=form_token(get_runtime(request).secret, owner),
         here=_here(request),
         look=look_of(request),

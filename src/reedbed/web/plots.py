@@ -7,12 +7,12 @@ from datetime import tzinfo
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
-from reedbed.store.feeds.feeds import Tally
+from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.instance import HourOfAll
-from reedbed.web.formats import short_moment
+from reedbed.web.formats import short_time
 from reedbed.web.i18n import decimal, ngettext, translate
 from reedbed.web.views.instance import Bar, Plot
-from reedbed.web.views.layout import Choice, Count
+from reedbed.web.views.layout import Count, SelectOption
 
 HIGH = 40.0
 WIDE = 100.0
@@ -21,7 +21,7 @@ FILLED = 0.7
 
 
 @record
-class Span:
+class PlotSpan:
     length: Millis
     pieces: int
 
@@ -34,18 +34,18 @@ class Span:
         return self.length // self.pieces
 
 
-SPANS = {"day": Span(DAY, 24), "week": Span(7 * DAY, 28), "month": Span(30 * DAY, 30)}
+SPANS = {"day": PlotSpan(DAY, 24), "week": PlotSpan(7 * DAY, 28), "month": PlotSpan(30 * DAY, 30)}
 
 
 @record
-class Piece:
+class ImportBatch:
     checks: int = 0
     failures: int = 0
     new_entries: int = 0
     unchanged: int = 0
 
 
-def fetch_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def fetch_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
     tallest = max((one.checks for one in pieces), default=0)
@@ -65,7 +65,7 @@ def fetch_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zon
     )
 
 
-def success_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def success_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
     rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
@@ -80,7 +80,9 @@ def success_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, z
     )
 
 
-def unchanged_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def unchanged_plot(
+    hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
+) -> Plot:
     """Checks that brought no document: what conditional requests save."""
     pieces = _pieces(hours, span, now)
     checks, unchanged = sum(one.checks for one in pieces), sum(one.unchanged for one in pieces)
@@ -96,7 +98,7 @@ def unchanged_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant,
     )
 
 
-def news_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     pieces = _pieces(hours, span, now)
     total, tallest = sum(one.new_entries for one in pieces), max(one.new_entries for one in pieces)
     return Plot(
@@ -112,7 +114,9 @@ def news_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone
     )
 
 
-def frequency_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant, zone: tzinfo) -> Plot:
+def frequency_plot(
+    hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
+) -> Plot:
     """How often one feed brings something new."""
     plot = news_plot(hours, span, now, zone)
     total = sum(one.new_entries for one in hours)
@@ -120,11 +124,13 @@ def frequency_plot(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant,
     return replace(plot, title=translate("Update frequency"), figure=a_day, note=plot.finding)
 
 
-def span_choices(chosen: str, place: str) -> tuple[Choice, ...]:
+def span_choices(chosen: str, place: str) -> tuple[SelectOption, ...]:
     if chosen not in SPANS:
         raise Invalid("The span is day, week or month.", field="span")
     names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
-    return tuple(Choice(name, words, name == chosen, f"{place}?span={name}") for name, words in names.items())
+    return tuple(
+        SelectOption(name, words, name == chosen, f"{place}?span={name}") for name, words in names.items()
+    )
 
 
 def figure(title: str, number: str) -> Plot:
@@ -132,23 +138,23 @@ def figure(title: str, number: str) -> Plot:
     return Plot(title, number, "", f"{title}: {number}", ())
 
 
-def _pieces(hours: Sequence[HourOfAll | Tally], span: Span, now: Instant) -> list[Piece]:
+def _pieces(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant) -> list[ImportBatch]:
     sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
     for one in hours:
         place = (one.hour - span.begin(now)) // span.piece
         if 0 <= place < span.pieces:
             for which, value in enumerate((one.checks, one.failures, one.new_entries, one.unchanged)):
                 sums[place][which] += value
-    return [Piece(*four) for four in sums]
+    return [ImportBatch(*four) for four in sums]
 
 
-def _bar(place: int, value: int, tallest: int, span: Span, *, bad: bool = False) -> Bar:
+def _bar(place: int, value: int, tallest: int, span: PlotSpan, *, bad: bool = False) -> Bar:
     height = HIGH * value / max(tallest, 1)
     left = WIDE * place / span.pieces + (1 - FILLED) / 2 * WIDE / span.pieces
     return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
 
 
-def line(points: Sequence[tuple[int, float]], span: Span) -> str:
+def line(points: Sequence[tuple[int, float]], span: PlotSpan) -> str:
     """From the start of the first piece to the end of the last, so that even one piece is a line."""
     if not points:
         return ""
@@ -159,13 +165,13 @@ def line(points: Sequence[tuple[int, float]], span: Span) -> str:
     return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in whole)
 
 
-def _axis(span: Span, now: Instant, zone: tzinfo) -> tuple[str, ...]:
+def _axis(span: PlotSpan, now: Instant, zone: tzinfo) -> tuple[str, ...]:
     begin = span.begin(now)
     half = begin + span.length // 2
     if span.length <= DAY:
-        return short_moment(begin, now, zone).words, short_moment(half, now, zone).words, translate("now")
+        return short_time(begin, now, zone).words, short_time(half, now, zone).words, translate("now")
     return _day(begin, now, zone), _day(half, now, zone), translate("today")
 
 
 def _day(moment: Instant, now: Instant, zone: tzinfo) -> str:
-    return short_moment(moment, now, zone).words
+    return short_time(moment, now, zone).words

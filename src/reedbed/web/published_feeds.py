@@ -7,10 +7,10 @@ from reedbed.domain.published_feeds import PublishedFeed as Published
 from reedbed.domain.published_feeds import PublishedView, check_view
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
-from reedbed.services.published_feeds import Opened, publish_view, renew_published, take_back
+from reedbed.services.published_feeds import OpenedFeed, publish_view, renew_published, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, published_feeds, subscriptions
 from reedbed.store.tags import names as tag_names
@@ -20,19 +20,21 @@ from reedbed.web.forms import Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import PublishedAddress, PublishedFeed, PublishedSettings
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import PublishedAddress, PublishedFeedView, PublishedSettings
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/settings/published")
-async def show_published(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_published(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller)
 
 
 @router.post("/settings/published")
-async def publish(request: Request, runtime: RuntimeOf, caller: CallerOf, view: Text = "") -> Response:
+async def publish(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, view: Text = ""
+) -> Response:
     names = {choice.value: choice.name for choice in await _views(runtime, caller.user_id, view)}
     try:
         name = names.get(view, view)[:100]
@@ -43,15 +45,19 @@ async def publish(request: Request, runtime: RuntimeOf, caller: CallerOf, view: 
 
 
 @router.post("/settings/published/{feed_id}/renew")
-async def renew(request: Request, runtime: RuntimeOf, caller: CallerOf, feed_id: IdPath) -> Response:
+async def renew(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
+) -> Response:
     return await _show(
         request, runtime, caller, opened=await renew_published(runtime, caller.user_id, feed_id)
     )
 
 
 @router.post("/settings/published/{feed_id}/delete")
-async def unpublish(request: Request, runtime: RuntimeOf, caller: CallerOf, feed_id: IdPath) -> Response:
-    await take_back(runtime, caller.user_id, feed_id)
+async def unpublish(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
+) -> Response:
+    await undo_last(runtime, caller.user_id, feed_id)
     said = translate("Its address does not work any more.")
     return see_other(request, "/settings/published", toast=Toast(said))
 
@@ -61,7 +67,7 @@ async def _show(
     runtime: Runtime,
     caller: Caller,
     *,
-    opened: Opened | None = None,
+    opened: OpenedFeed | None = None,
     chosen: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
@@ -69,7 +75,7 @@ async def _show(
     async with runtime.db.read() as tx:
         known = await published_feeds.of_user(tx, caller.user_id)
     shown = PublishedSettings(
-        feeds=tuple(PublishedFeed(one.id, one.name, _used(one, now)) for one in known),
+        feeds=tuple(PublishedFeedView(one.id, one.name, _used(one, now)) for one in known),
         views=await _views(runtime, caller.user_id, chosen),
         made=_address(runtime, opened) if opened else None,
         error=error.message if error else "",
@@ -78,7 +84,7 @@ async def _show(
     return await settings_page(request, runtime, caller, "published", shown, status=status)
 
 
-async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[Choice, ...]:
+async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[SelectOption, ...]:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, user_id)
         tags = await tag_names(tx, user_id)
@@ -95,7 +101,7 @@ async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[Choice, .
         *((f"tag:{name}", name) for name in tags),
         *((f"feed:{one.feed_id}", one.title) for one in followed),
     ]
-    return tuple(Choice(value, name, value == chosen) for value, name in named)
+    return tuple(SelectOption(value, name, value == chosen) for value, name in named)
 
 
 def _read_view(text: str) -> PublishedView:
@@ -111,7 +117,7 @@ def _read_view(text: str) -> PublishedView:
             return check_view(text)
 
 
-def _address(runtime: Runtime, opened: Opened) -> PublishedAddress:
+def _address(runtime: Runtime, opened: OpenedFeed) -> PublishedAddress:
     base = f"{runtime.accounts.base_url}/published/{opened.token}"
     return PublishedAddress(opened.feed.name, f"{base}.atom", f"{base}.json")
 

@@ -7,18 +7,18 @@ from fastapi import APIRouter, Header, Request, Response
 from reedbed.domain.push import PushDevice, PushNote
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.push import add_device, list_devices, remove_device, send_test
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import subscriptions
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text, Ticked
-from reedbed.web.i18n import retell, translate
+from reedbed.web.i18n import translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import NotificationSettings, ToldDevice
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import NotificationSettings, NotifiedDevice
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,20 +26,22 @@ PAGE = "/settings/notifications"
 
 
 @router.get(PAGE)
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     now = runtime.now()
     async with runtime.db.read() as tx:
         loud = await subscriptions.notifying(tx, caller.user_id)
     shown = NotificationSettings(
         devices=tuple(_device(one, caller, now) for one in await list_devices(runtime, caller.user_id)),
-        feeds=tuple(Choice(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in loud),
+        feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in loud),
         digests=preferences_of(caller.user).push_digests,
     )
     return await settings_page(request, runtime, caller, "notifications", shown)
 
 
 @router.post(PAGE)
-async def save(request: Request, runtime: RuntimeOf, caller: CallerOf, digests: Ticked = False) -> Response:
+async def save(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: Ticked = False
+) -> Response:
     await set_preferences(runtime, caller, {"push_digests": digests})
     return see_other(request, PAGE, toast=Toast(translate("Saved.")))
 
@@ -47,8 +49,8 @@ async def save(request: Request, runtime: RuntimeOf, caller: CallerOf, digests: 
 @router.post(f"{PAGE}/devices")
 async def add(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     endpoint: Text = "",
     p256dh: Text = "",
     auth: Text = "",
@@ -59,22 +61,28 @@ async def add(
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/delete")
-async def remove(request: Request, runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+async def remove(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath
+) -> Response:
     await remove_device(runtime, caller.user_id, device_id)
     return see_other(request, PAGE, toast=Toast(translate("This device is told nothing more.")))
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/test")
-async def test(request: Request, runtime: RuntimeOf, caller: CallerOf, device_id: IdPath) -> Response:
+async def test(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath
+) -> Response:
     note = PushNote("Reedbed", translate("This device is told of news."), PAGE, "test")
     await send_test(runtime, caller.user_id, device_id, note)
     return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
 
 
-def _device(one: PushDevice, caller: Caller, now: Instant) -> ToldDevice:
+def _device(one: PushDevice, caller: Caller, now: Instant) -> NotifiedDevice:
     reached = (
         translate("Reached %(when)s", when=ago(one.reached_at, now))
         if one.reached_at
         else translate("Not reached yet")
     )
-    return ToldDevice(one.id, retell(one.name), reached, this_one=one.session_id == caller.session_id)
+    return NotifiedDevice(
+        one.id, translate_failure(one.name), reached, this_one=one.session_id == caller.session_id
+    )

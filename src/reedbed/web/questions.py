@@ -4,13 +4,13 @@ from datetime import tzinfo
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.digests import Scope
+from reedbed.domain.digests import DigestScope
 from reedbed.domain.errors import Invalid
 from reedbed.domain.questions import FAILED, Question
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.ai import variant_for
@@ -18,42 +18,42 @@ from reedbed.services.questions import ask_question, delete_question, get_questi
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
 from reedbed.web.digests import EVERYTHING, chosen_scope, scopes_of, source_view
-from reedbed.web.formats import full_moment, zone_of
+from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import ngettext, retell, translate
+from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.digests import AskPage, Cite, QuestionLine, QuestionPage, Sentence
+from reedbed.web.views.digests import AskPage, CitationView, QuestionPage, QuestionView, SentenceView
 from reedbed.web.views.layout import Toast
 
 
 def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPage:
     answer = question.answer
-    cites = {one.entry_id: Cite(number, one.feed) for number, one in enumerate(answer.sources, 1)}
+    cites = {one.entry_id: CitationView(number, one.feed) for number, one in enumerate(answer.sources, 1)}
     return QuestionPage(
         id=question.id,
         question=question.question,
-        when=full_moment(question.created_at, now, zone),
+        when=full_time(question.created_at, now, zone),
         status=question.status,
         facts=_facts(question),
         by=question.model,
         built_in=question.model == EXTRACT,
         fallback=answer.fallback,
-        error=retell(question.error or FAILED) if question.status == "failed" else "",
+        error=translate_failure(question.error or FAILED) if question.status == "failed" else "",
         claims=tuple(
-            Sentence(one.text, tuple(cites[id_] for id_ in one.entry_ids), one.language)
+            SentenceView(one.text, tuple(cites[id_] for id_ in one.entry_ids), one.language)
             for one in answer.claims
         ),
         sources=tuple(source_view(number, one, now, zone) for number, one in enumerate(answer.sources, 1)),
     )
 
 
-def question_line(question: Question, now: Instant, zone: tzinfo) -> QuestionLine:
-    return QuestionLine(
+def question_line(question: Question, now: Instant, zone: tzinfo) -> QuestionView:
+    return QuestionView(
         id=question.id,
         url=f"/ask/{question.id}",
         question=question.question,
-        when=full_moment(question.created_at, now, zone),
+        when=full_time(question.created_at, now, zone),
         status=question.status,
         beginning=_beginning(question),
     )
@@ -64,7 +64,7 @@ def _beginning(question: Question) -> str:
         case "pending":
             return translate("Looking for an answer…")
         case "failed":
-            return retell(question.error or FAILED)
+            return translate_failure(question.error or FAILED)
         case "ready":
             claims = question.answer.claims
             return claims[0].text if claims else translate("Your entries do not tell.")
@@ -90,15 +90,15 @@ PAGE_SIZE = 30
 
 
 @router.get("/ask")
-async def show_all(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _all(request, runtime, caller, question=request.query_params.get("question", "")[:500])
 
 
 @router.post("/ask")
 async def ask(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     _: SearchLimit,
     question: Text = "",
     about: Text = "",
@@ -114,7 +114,9 @@ async def ask(
 
 
 @router.get("/ask/{question_id}")
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, question_id: IdPath) -> Response:
+async def show(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath
+) -> Response:
     question = await get_question(runtime, caller.user_id, question_id)
     view = question_page(question, runtime.now(), zone_of(request))
     if is_htmx(request):
@@ -123,7 +125,9 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, question_
 
 
 @router.post("/ask/{question_id}/delete")
-async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, question_id: IdPath) -> Response:
+async def delete(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath
+) -> Response:
     await delete_question(runtime, caller.user_id, question_id)
     return see_other(request, "/ask", toast=Toast(translate("Deleted.")))
 
@@ -134,7 +138,7 @@ async def _all(
     caller: Caller,
     *,
     question: str = "",
-    scope: Scope = EVERYTHING,
+    scope: DigestScope = EVERYTHING,
     error: str = "",
     status: int = 200,
 ) -> Response:

@@ -2,14 +2,14 @@
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.entries import Change, Selection
+from reedbed.domain.entries import Selection, StateChange
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import change_entry, get_entry
-from reedbed.services.read_state import mark, take_back
+from reedbed.services.read_state import mark, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import refresh_all
 from reedbed.store.tags import names as tag_names
@@ -21,38 +21,55 @@ from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
 
-MOST_IDS = 10_000
+MAX_IDS = 10_000
 
 
 @router.post("/entry/{entry_id}/read")
 async def set_read(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    entry_id: IdPath,
+    value: Ticked,
+    next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, Change(read=value), next)
+    return await _set(request, runtime, caller.user_id, entry_id, StateChange(read=value), next)
 
 
 @router.post("/entry/{entry_id}/starred")
 async def set_starred(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    entry_id: IdPath,
+    value: Ticked,
+    next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, Change(starred=value), next)
+    return await _set(request, runtime, caller.user_id, entry_id, StateChange(starred=value), next)
 
 
 @router.post("/entry/{entry_id}/later")
 async def set_later(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, value: Ticked, next: Text = "/"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    entry_id: IdPath,
+    value: Ticked,
+    next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, Change(later=value), next)
+    return await _set(request, runtime, caller.user_id, entry_id, StateChange(later=value), next)
 
 
 @router.post("/entry/{entry_id}/tags")
-async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def set_tags(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Response:
     """All tags the form shows, with the new one, without the removed one."""
     form = await request.form()
     removed = str(form.get("remove_tag", ""))
     names = [*(str(name) for name in form.getlist("tag")), *str(form.get("new_tag", "")).split(",")]
     kept = tuple(dict.fromkeys(name.strip() for name in names if name.strip() and name != removed))
-    await change_entry(runtime, caller.user_id, entry_id, Change(tags=kept))
+    await change_entry(runtime, caller.user_id, entry_id, StateChange(tags=kept))
     if not is_htmx(request):
         return see_other(request, str(form.get("next", "/")))
     entry = await get_entry(runtime, caller.user_id, entry_id)
@@ -63,8 +80,8 @@ async def set_tags(request: Request, runtime: RuntimeOf, caller: CallerOf, entry
 
 
 @router.post("/mark-read")
-async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
-    form = await request.form(max_fields=MOST_IDS + 50)
+async def mark_many(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    form = await request.form(max_fields=MAX_IDS + 50)
     fields = {name: str(value) for name, value in form.items()}
     selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
     read = fields.get("value") != "false"
@@ -80,15 +97,15 @@ async def mark_many(request: Request, runtime: RuntimeOf, caller: CallerOf) -> R
 
 @router.post("/undo")
 async def undo(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, undo: Text = "", next: Text = "/"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, undo: Text = "", next: Text = "/"
 ) -> Response:
-    await take_back(runtime, caller.user_id, undo)
+    await undo_last(runtime, caller.user_id, undo)
     return await _said(request, Toast(translate("Brought back.")), next)
 
 
 @router.post("/refresh")
 async def refresh(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, _: RefreshLimit, next: Text = "/"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit, next: Text = "/"
 ) -> Response:
     count, _refused = await refresh_all(runtime, caller.user_id)
     words = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
@@ -96,7 +113,7 @@ async def refresh(
 
 
 async def _set(
-    request: Request, runtime: Runtime, user_id: int, entry_id: int, change: Change, next: str
+    request: Request, runtime: Runtime, user_id: int, entry_id: int, change: StateChange, next: str
 ) -> Response:
     await change_entry(runtime, user_id, entry_id, change)
     return Response(status_code=204) if is_htmx(request) else see_other(request, next)
@@ -110,8 +127,8 @@ async def _said(request: Request, toast: Toast, next: str) -> Response:
 
 def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Selection:
     if fields.get("scope") == "ids":
-        if len(ids) > MOST_IDS:
-            raise Invalid(f"At most {MOST_IDS} entries at once.", field="ids")
+        if len(ids) > MAX_IDS:
+            raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
         return Selection(ids=tuple(path_id(one) for one in ids))
     view = fields.get("view", "all")
     if view not in ("unread", "all", "starred", "later"):

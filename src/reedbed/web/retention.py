@@ -5,30 +5,30 @@ from datetime import tzinfo
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.times import DAY, SECOND, Instant
-from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
 from reedbed.services.retention import ask_for_cleanup, dismiss_notice
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, retention
 from reedbed.store.retention import Cleanup
-from reedbed.web.formats import full_moment, zone_of
+from reedbed.web.formats import full_time, zone_of
 from reedbed.web.i18n import decimal, ngettext, translate
 from reedbed.web.pages import is_htmx, own_address, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.instance import CleanupLine, CleanupsPage
+from reedbed.web.views.instance import CleanupsPage, CleanupView
 from reedbed.web.views.layout import Count, Toast
 
 router = APIRouter(include_in_schema=False)
 
-MOST_SHOWN = 90
+MAX_SHOWN = 90
 MEGABYTE = 1_000_000
 MEBIBYTE = 1024 * 1024  # as the setting counts
 
 
 @router.get("/admin/cleanup")
-async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        found = await retention.list_cleanups(tx, limit=MOST_SHOWN)
+        found = await retention.list_cleanups(tx, limit=MAX_SHOWN)
         warnings = [await instance.get_setting(tx, key) for key in ("db_size_warning", "backup_warning")]
     view = CleanupsPage(
         rules=_rules(runtime),
@@ -39,14 +39,14 @@ async def show(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Respons
 
 
 @router.post("/admin/cleanup")
-async def start(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def start(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     await ask_for_cleanup(runtime, caller.user)
     said = translate("Cleaning up. What was removed appears here when it is done.")
     return see_other(request, "/admin/cleanup", toast=Toast(said))
 
 
 @router.post("/cleanup-notice/dismiss")
-async def dismiss(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def dismiss(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await dismiss_notice(runtime, caller.user_id)
     if is_htmx(request):
         return Response(status_code=200)
@@ -81,10 +81,10 @@ def _rules(runtime: Runtime) -> tuple[str, ...]:
     return tuple(rules)
 
 
-def _line(one: Cleanup, now: Instant, zone: tzinfo) -> CleanupLine:
+def _line(one: Cleanup, now: Instant, zone: tzinfo) -> CleanupView:
     took = None if one.finished_at is None else (one.finished_at - one.started_at) / SECOND
-    return CleanupLine(
-        when=full_moment(one.started_at, now, zone).words,
+    return CleanupView(
+        when=full_time(one.started_at, now, zone).words,
         took=translate("not finished") if took is None else f"{decimal(took, 1)} s",
         removed=Count(one.entries_removed),
         unread=Count(one.unread_removed),

@@ -21,7 +21,7 @@ from reedbed.domain.rules import (
     read_condition,
 )
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.rules.manage import DryRun as Tried
@@ -37,13 +37,13 @@ from reedbed.services.rules.manage import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import rules
-from reedbed.web.formats import short_moment, zone_of
+from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import Text, Ticked, stepped
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import ConditionLine, DryRun, DryRunHit, RuleForm, RuleLine, RulesPage
-from reedbed.web.views.layout import Choice, Toast
+from reedbed.web.views.feeds import ConditionView, DryRunHit, DryRunView, RuleForm, RulesPage, RuleView
+from reedbed.web.views.layout import SelectOption, Toast
 
 EMPTY_LINES = 2
 NOTIFY = "notify:"
@@ -91,10 +91,10 @@ def read_draft(form: FormData, *, named: str = "") -> RuleDraft:
     )
 
 
-def line_of(row: RuleRow) -> RuleLine:
+def line_of(row: RuleRow) -> RuleView:
     rule = row.rule
     joined = translate(" and ") if rule.join is Join.ALL else translate(" or ")
-    return RuleLine(
+    return RuleView(
         id=rule.id,
         name=rule.name,
         when=joined.join(_said(one) for one in rule.conditions),
@@ -129,47 +129,47 @@ def _filled(form: FormData) -> list[tuple[str, str, str]]:
     return [(str(field), str(how), str(value)) for field, how, value in lines if str(value).strip()]
 
 
-def _lines(filled: list[tuple[str, str, str]]) -> Iterator[ConditionLine]:
+def _lines(filled: list[tuple[str, str, str]]) -> Iterator[ConditionView]:
     for field, operator, value in [*filled, *[("title", "contains", "")] * EMPTY_LINES]:
-        yield ConditionLine(
+        yield ConditionView(
             fields=tuple(replace(one, chosen=one.value == field) for one in _fields()),
             operators=tuple(replace(one, chosen=one.value == operator) for one in _operators()),
             value=value,
         )
 
 
-def _fields() -> tuple[Choice, ...]:
+def _fields() -> tuple[SelectOption, ...]:
     return (
-        Choice(Field.TITLE, translate("Title")),
-        Choice(Field.CONTENT, translate("Text")),
-        Choice(Field.AUTHOR, translate("Author")),
-        Choice(Field.FEED, translate("Name of the feed")),
-        Choice(Field.FOLDER, translate("Name of the folder")),
-        Choice(Field.URL, translate("Address")),
-        Choice(Field.LANGUAGE, translate("Language")),
+        SelectOption(Field.TITLE, translate("Title")),
+        SelectOption(Field.CONTENT, translate("Text")),
+        SelectOption(Field.AUTHOR, translate("Author")),
+        SelectOption(Field.FEED, translate("Name of the feed")),
+        SelectOption(Field.FOLDER, translate("Name of the folder")),
+        SelectOption(Field.URL, translate("Address")),
+        SelectOption(Field.LANGUAGE, translate("Language")),
     )
 
 
-def _operators() -> tuple[Choice, ...]:
+def _operators() -> tuple[SelectOption, ...]:
     return (
-        Choice("contains", translate("contains")),
-        Choice("not_contains", translate("does not contain")),
-        Choice("is", translate("is")),
-        Choice("is_not", translate("is not")),
-        Choice("regex", translate("fits the pattern")),
-        Choice("not_regex", translate("does not fit the pattern")),
+        SelectOption("contains", translate("contains")),
+        SelectOption("not_contains", translate("does not contain")),
+        SelectOption("is", translate("is")),
+        SelectOption("is_not", translate("is not")),
+        SelectOption("regex", translate("fits the pattern")),
+        SelectOption("not_regex", translate("does not fit the pattern")),
     )
 
 
-def _joins(chosen: str) -> tuple[Choice, ...]:
+def _joins(chosen: str) -> tuple[SelectOption, ...]:
     return (
-        Choice(Join.ALL, translate("in all of these lines"), chosen != Join.ANY),
-        Choice(Join.ANY, translate("in any of these lines"), chosen == Join.ANY),
+        SelectOption(Join.ALL, translate("in all of these lines"), chosen != Join.ANY),
+        SelectOption(Join.ANY, translate("in any of these lines"), chosen == Join.ANY),
     )
 
 
-def _actions(chosen: frozenset[str]) -> tuple[Choice, ...]:
-    return tuple(Choice(word, name, word in chosen) for word, name in _action_names().items())
+def _actions(chosen: frozenset[str]) -> tuple[SelectOption, ...]:
+    return tuple(SelectOption(word, name, word in chosen) for word, name in _action_names().items())
 
 
 def _action_names() -> dict[str, str]:
@@ -219,7 +219,9 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/rules")
-async def show_rules(request: Request, runtime: RuntimeOf, caller: CallerOf, edit: str = "") -> Response:
+async def show_rules(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, edit: str = ""
+) -> Response:
     form = blank_form()
     if edit:
         form = form_of((await get_rule(runtime, caller.user_id, path_id(edit))).rule)
@@ -227,7 +229,7 @@ async def show_rules(request: Request, runtime: RuntimeOf, caller: CallerOf, edi
 
 
 @router.post("/rules")
-async def make_rule(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def make_rule(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     try:
         made = await create_rule(runtime, caller.user_id, read_draft(form))
@@ -238,14 +240,14 @@ async def make_rule(request: Request, runtime: RuntimeOf, caller: CallerOf) -> R
 
 
 @router.post("/rules/dry-run")
-async def try_it(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def try_it(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     try:
         tried = await try_rule(runtime, caller.user_id, read_draft(form, named="—"))
         shown = _dry_run(request, runtime, tried)
         typed, status = typed_form(form, None, None), 200
     except Invalid as error:
-        shown, status = DryRun(error.message, ()), 400
+        shown, status = DryRunView(error.message, ()), 400
         typed = typed_form(form, None, error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#dry-run", "HX-Reswap": "innerHTML"} if status == 400 else None
@@ -255,7 +257,9 @@ async def try_it(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Resp
 
 
 @router.post("/rules/{rule_id}")
-async def keep_rule(request: Request, runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath) -> Response:
+async def keep_rule(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath
+) -> Response:
     form = await request.form()
     try:
         await change_rule(runtime, caller.user_id, rule_id, read_draft(form))
@@ -267,8 +271,8 @@ async def keep_rule(request: Request, runtime: RuntimeOf, caller: CallerOf, rule
 @router.post("/rules/{rule_id}/enabled")
 async def use_rule(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     rule_id: IdPath,
     value: Ticked,
     next: Text = "/rules",
@@ -280,8 +284,8 @@ async def use_rule(
 @router.post("/rules/{rule_id}/move")
 async def move_rule(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     rule_id: IdPath,
     to: Text = "",
     next: Text = "/rules",
@@ -294,7 +298,7 @@ async def move_rule(
 
 @router.post("/rules/{rule_id}/apply")
 async def apply_now(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, next: Text = "/rules"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, next: Text = "/rules"
 ) -> Response:
     await apply_rule(runtime, caller.user_id, rule_id)
     said = translate("The rule is being applied to the entries that are here.")
@@ -303,7 +307,7 @@ async def apply_now(
 
 @router.post("/rules/{rule_id}/delete")
 async def remove_rule(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, rule_id: IdPath, next: Text = "/rules"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, next: Text = "/rules"
 ) -> Response:
     await delete_rule(runtime, caller.user_id, rule_id)
     back = "/rules" if next.startswith("/rules") else next
@@ -317,7 +321,7 @@ async def _show(
     form: RuleForm,
     status: int = 200,
     *,
-    dry_run: DryRun | None = None,
+    dry_run: DryRunView | None = None,
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, caller.user_id)
@@ -325,18 +329,18 @@ async def _show(
     return await app_page(request, runtime, caller, "manage/rules.html", shown, status=status)
 
 
-def _dry_run(request: Request, runtime: Runtime, tried: Tried) -> DryRun:
+def _dry_run(request: Request, runtime: Runtime, tried: Tried) -> DryRunView:
     now, zone = runtime.now(), zone_of(request)
     hits = tuple(
         DryRunHit(
             url=f"/entry/{one.id}",
             title=one.title or translate("Without a title"),
             source=one.feed_title,
-            when=short_moment(one.sort_at, now, zone),
+            when=short_time(one.sort_at, now, zone),
             language=one.language or "",
         )
         for one in tried.shown
     )
     said = ngettext("%(num)s entry would match", "%(num)s entries would match", tried.matched)
     looked = ngettext("of the newest %(num)s", "of the newest %(num)s", tried.looked_at)
-    return DryRun(f"{said}, {looked}.", hits)
+    return DryRunView(f"{said}, {looked}.", hits)

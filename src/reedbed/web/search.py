@@ -16,7 +16,7 @@ from reedbed.domain.records import record
 from reedbed.domain.search import SearchQuery, Span, UnreadMatches, highlight, parse_search
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
@@ -38,16 +38,16 @@ from reedbed.services.search import (
 )
 from reedbed.store.engine.database import Tx
 from reedbed.web.entries.article import lines_for
-from reedbed.web.entries.lists import PAGE_SIZE, ListMaker, Place
-from reedbed.web.entries.routes import Visit, VisitOf, feeds_behind, read_article
+from reedbed.web.entries.lists import PAGE_SIZE, ListMaker, ReadingList
+from reedbed.web.entries.routes import CurrentListRequest, ListRequest, feeds_behind, read_article
 from reedbed.web.formats import zone_of
 from reedbed.web.forms import Text, stepped
 from reedbed.web.i18n import translate, unknown_names
 from reedbed.web.pages import look_of, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.entries import Article, Day, Empty, EntryList, SearchBox
-from reedbed.web.views.feeds import SearchesPage, SearchLine, TagLine
-from reedbed.web.views.layout import Choice, Count, Toast
+from reedbed.web.views.entries import ArticleView, Day, Empty, EntryListView, SearchBox
+from reedbed.web.views.feeds import SavedSearchView, SearchesPage, TagView
+from reedbed.web.views.layout import Count, SelectOption, Toast
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,7 +56,7 @@ NOTHING_FOUND = SearchPage((), None, {})
 
 
 @record
-class SearchPlace(Place):
+class SearchReadingList(ReadingList):
     words: str = ""
     by: SearchOrder = "newest"
     saved: bool = False
@@ -80,18 +80,18 @@ class SearchPlace(Place):
 
 @router.get("/search")
 @router.get("/search/entry/{entry_id}")
-async def show_search(visit: VisitOf, _: SearchLimit, q: Words = "") -> Response:
+async def show_search(visit: CurrentListRequest, _: SearchLimit, q: Words = "") -> Response:
     words = " ".join(q.split())
     title = words or translate("Search")
-    place = SearchPlace("/search", title, ViewQuery("all"), words=words, by=_order(visit.order))
+    place = SearchReadingList("/search", title, ViewQuery("all"), words=words, by=_order(visit.order))
     return await _show(visit, place)
 
 
 @router.get("/saved/{search_id}")
 @router.get("/saved/{search_id}/entry/{entry_id}")
-async def show_saved(visit: VisitOf, _: SearchLimit, search_id: str) -> Response:
+async def show_saved(visit: CurrentListRequest, _: SearchLimit, search_id: str) -> Response:
     saved = await get_search(visit.runtime, visit.user_id, path_id(search_id))
-    place = SearchPlace(
+    place = SearchReadingList(
         f"/saved/{saved.id}",
         saved.name,
         ViewQuery("all"),
@@ -103,7 +103,7 @@ async def show_saved(visit: VisitOf, _: SearchLimit, search_id: str) -> Response
     return await _show(visit, place)
 
 
-async def _show(visit: Visit, place: SearchPlace) -> Response:
+async def _show(visit: ListRequest, place: SearchReadingList) -> Response:
     """As the reading page does it; the search itself runs before anything else is read."""
     if visit.wants == "article" and visit.entry_id is not None:
         async with visit.runtime.db.read() as tx:
@@ -119,7 +119,9 @@ async def _show(visit: Visit, place: SearchPlace) -> Response:
     return await visit.show_page(place.title, listed, article, sidebar, status=status)
 
 
-async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, trouble: str) -> EntryList:
+async def _list(
+    visit: ListRequest, tx: Tx, place: SearchReadingList, found: SearchPage, trouble: str
+) -> EntryListView:
     request, runtime = visit.request, visit.runtime
     followed = await feeds_behind(tx, visit.user_id, found.rows)
     maker = SearchListMaker(
@@ -137,14 +139,14 @@ async def _list(visit: Visit, tx: Tx, place: SearchPlace, found: SearchPage, tro
     return maker.make(found, count=None, current=visit.entry_id, after=after)
 
 
-async def _article(visit: Visit, tx: Tx, place: SearchPlace, entry_id: int) -> Article:
+async def _article(visit: ListRequest, tx: Tx, place: SearchReadingList, entry_id: int) -> ArticleView:
     return await read_article(
         visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place, neighbours=False
     )
 
 
 async def _find(
-    runtime: Runtime, user_id: int, place: SearchPlace, cursor: str | None
+    runtime: Runtime, user_id: int, place: SearchReadingList, cursor: str | None
 ) -> tuple[SearchPage, str]:
     """What was found, or one sentence about what is wrong with the words."""
     if not place.words:
@@ -169,7 +171,7 @@ def _order(text: str | None) -> SearchOrder:
             raise Invalid("The order is newest, oldest or relevance.", field="order")
 
 
-def _cursor(place: SearchPlace, text: str) -> Cursor:
+def _cursor(place: SearchReadingList, text: str) -> Cursor:
     return decode_cursor(text, _keyset(place.by), place.cursor_name)
 
 
@@ -185,7 +187,7 @@ class SearchListMaker(ListMaker):
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
-    ) -> EntryList:
+    ) -> EntryListView:
         made = super().make(page, count=count, current=current, after=after)
         place = self._search
         box = SearchBox(place.words, can_save=bool(page.rows) and not place.saved)
@@ -194,8 +196,8 @@ class SearchListMaker(ListMaker):
         return replace(made, search=box, can_mark=False)
 
     @property
-    def _search(self) -> SearchPlace:
-        assert isinstance(self._place, SearchPlace)
+    def _search(self) -> SearchReadingList:
+        assert isinstance(self._place, SearchReadingList)
         return self._place
 
     def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
@@ -229,7 +231,7 @@ class SearchListMaker(ListMaker):
         cursor = encode_cursor(page.next.sort_at, page.next.id, _keyset(place.by), place.cursor_name)
         return place.list_address(cursor=cursor)
 
-    def _orders(self) -> tuple[Choice, ...]:
+    def _orders(self) -> tuple[SelectOption, ...]:
         place = self._search
         named: tuple[tuple[SearchOrder, str], ...] = (
             ("newest", translate("Newest first")),
@@ -237,7 +239,7 @@ class SearchListMaker(ListMaker):
             ("relevance", translate("Best first")),
         )
         return tuple(
-            Choice(order, name, order == place.by, replace(place, by=order).list_address())
+            SelectOption(order, name, order == place.by, replace(place, by=order).list_address())
             for order, name in named
         )
 
@@ -291,13 +293,13 @@ class _Typed:
 
 
 @saved_router.get("/searches")
-async def show_searches(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_searches(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show_saved(request, runtime, caller)
 
 
 @saved_router.post("/searches")
 async def keep_search(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, query: Text = "", name: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, query: Text = "", name: Text = ""
 ) -> Response:
     try:
         saved = await save_search(runtime, caller.user_id, name or query[:100], query)
@@ -311,7 +313,7 @@ async def keep_search(
 
 @saved_router.post("/searches/{search_id}")
 async def rename_saved(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, search_id: IdPath, name: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, name: Text = ""
 ) -> Response:
     work = change_search(runtime, caller.user_id, search_id, name=name)
     return await _renamed(request, runtime, caller, work, f"search:{search_id}", name)
@@ -320,8 +322,8 @@ async def rename_saved(
 @saved_router.post("/searches/{search_id}/move")
 async def move_search(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     search_id: IdPath,
     to: Text = "",
     next: Text = "/searches",
@@ -333,7 +335,11 @@ async def move_search(
 
 @saved_router.post("/searches/{search_id}/delete")
 async def remove_search(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, search_id: IdPath, next: Text = "/searches"
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    search_id: IdPath,
+    next: Text = "/searches",
 ) -> Response:
     await delete_search(runtime, caller.user_id, search_id)
     back = "/searches" if next.startswith("/saved/") else next
@@ -342,7 +348,7 @@ async def remove_search(
 
 @saved_router.post("/searches/tags/{tag_id}")
 async def rename_one(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, name: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath, name: Text = ""
 ) -> Response:
     work = rename_tag(runtime, caller.user_id, tag_id, name)
     return await _renamed(request, runtime, caller, work, f"tag:{tag_id}", name)
@@ -350,7 +356,7 @@ async def rename_one(
 
 @saved_router.post("/searches/tags/{tag_id}/delete")
 async def remove_tag(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, tag_id: IdPath, next: Text = "/searches"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath, next: Text = "/searches"
 ) -> Response:
     await delete_tag(runtime, caller.user_id, tag_id)
     return see_other(request, next, toast=Toast(translate("The tag is gone; its entries are still here.")))
@@ -374,7 +380,7 @@ async def _show_saved(
     saved = await list_searches(runtime, caller.user_id)
     unread = await unread_matches(runtime, caller.user_id, saved)
     searches = tuple(
-        SearchLine(
+        SavedSearchView(
             id=one.id,
             url=f"/saved/{one.id}",
             name=typed.names.get(f"search:{one.id}", one.name),
@@ -385,7 +391,7 @@ async def _show_saved(
         for one in saved
     )
     tags = tuple(
-        TagLine(
+        TagView(
             id=one.id,
             url=f"/tag/{quote(one.name, safe='')}",
             name=typed.names.get(f"tag:{one.id}", one.name),

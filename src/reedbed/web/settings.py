@@ -8,15 +8,15 @@ from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.web.forms import Text, Ticked
 from reedbed.web.i18n import languages, translate
 from reedbed.web.pages import look_of, see_other, set_look
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import Choice, Look, Toast
-from reedbed.web.views.settings import LookSettings, NoSettings, ReadingSettings, SettingsPage
+from reedbed.web.views.layout import SelectOption, Theme, Toast
+from reedbed.web.views.settings import NoSettings, ReadingSettings, SettingsPage, ThemeSettings
 
 
 async def settings_page(
@@ -31,7 +31,7 @@ async def settings_page(
 ) -> Response:
     titles = _titles()
     sections = tuple(
-        Choice(value, title, value == name, f"/settings/{value}") for value, title in titles.items()
+        SelectOption(value, title, value == name, f"/settings/{value}") for value, title in titles.items()
     )
     shown = SettingsPage(titles[name], sections, section, _elsewhere(caller))
     return await app_page(
@@ -57,7 +57,7 @@ def _titles() -> dict[str, str]:
     }
 
 
-def _elsewhere(caller: Caller) -> tuple[Choice, ...]:
+def _elsewhere(caller: Caller) -> tuple[SelectOption, ...]:
     pages = [
         ("/feeds", translate("Feeds")),
         ("/folders", translate("Folders")),
@@ -69,7 +69,7 @@ def _elsewhere(caller: Caller) -> tuple[Choice, ...]:
     ]
     if caller.user.operates:
         pages.append(("/admin", translate("Operator")))
-    return tuple(Choice(url, name, url=url) for url, name in pages)
+    return tuple(SelectOption(url, name, url=url) for url, name in pages)
 
 
 router = APIRouter(include_in_schema=False)
@@ -89,18 +89,18 @@ ZONE_AREAS = (
 
 
 @router.get("/settings")
-async def show_settings(request: Request, caller: CallerOf) -> Response:
+async def show_settings(request: Request, caller: CurrentCaller) -> Response:
     return see_other(request, "/settings/look")
 
 
 @router.get("/settings/look")
-async def show_look(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     look, language = look_of(request), preferences_of(caller.user).language
     return await settings_page(request, runtime, caller, "look", _look_settings(look, language))
 
 
 @router.post("/settings/look")
-async def save_look(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """Also from the small menus, which send a part of it."""
     form = await request.form()
     language = form.get("language")
@@ -112,12 +112,12 @@ async def save_look(request: Request, runtime: RuntimeOf, caller: CallerOf) -> R
 
 
 @router.get("/settings/reading")
-async def show_reading(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_reading(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     wishes = preferences_of(caller.user)
     shown = ReadingSettings(
         orders=(
-            Choice("newest", translate("Newest first"), wishes.order == "newest"),
-            Choice("oldest", translate("Oldest first"), wishes.order == "oldest"),
+            SelectOption("newest", translate("Newest first"), wishes.order == "newest"),
+            SelectOption("oldest", translate("Oldest first"), wishes.order == "oldest"),
         ),
         time_zones=_zones(wishes.time_zone),
         scroll_marks=look_of(request).scroll_marks,
@@ -130,8 +130,8 @@ async def show_reading(request: Request, runtime: RuntimeOf, caller: CallerOf) -
 @router.post("/settings/reading")
 async def save_reading(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     order: Text = "newest",
     time_zone: Text = "",
     open_marks: Ticked = False,
@@ -147,26 +147,26 @@ async def save_reading(
 
 
 @router.get("/settings/data")
-async def show_data(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_data(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await settings_page(request, runtime, caller, "data", NoSettings())
 
 
 @router.get("/settings/keyboard")
-async def show_keyboard(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_keyboard(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await settings_page(request, runtime, caller, "keyboard", NoSettings())
 
 
-def _changed(look: Look, form: FormData) -> Look:
+def _changed(look: Theme, form: FormData) -> Theme:
     """What the form holds; whatever is no choice of ours falls back to the usual."""
     sent = {name: value for name, value in form.items() if isinstance(value, str)}
-    kept = Look.from_choices({**look.choices(), **sent})
+    kept = Theme.from_choices({**look.choices(), **sent})
     # Of the two menus, only that of the list has the box; a box that is not ticked sends nothing.
     is_list_menu = "density" in sent and "theme" not in sent
     return replace(kept, scroll_marks=sent.get("scroll") == "marks") if is_list_menu else kept
 
 
-def _look_settings(look: Look, language: str) -> LookSettings:
-    return LookSettings(
+def _look_settings(look: Theme, language: str) -> ThemeSettings:
+    return ThemeSettings(
         themes=_choices(
             look.theme,
             ("", translate("System")),
@@ -198,11 +198,11 @@ def _look_settings(look: Look, language: str) -> LookSettings:
     )
 
 
-def _choices(chosen: str, *named: tuple[str, str]) -> tuple[Choice, ...]:
-    return tuple(Choice(value, name, value == chosen) for value, name in named)
+def _choices(chosen: str, *named: tuple[str, str]) -> tuple[SelectOption, ...]:
+    return tuple(SelectOption(value, name, value == chosen) for value, name in named)
 
 
-def _zones(chosen: str) -> tuple[Choice, ...]:
+def _zones(chosen: str) -> tuple[SelectOption, ...]:
     names = sorted(name for name in available_timezones() if name.startswith(ZONE_AREAS))
     known = (("UTC", "UTC"), *((name, name.replace("_", " ")) for name in names))
     return _choices(chosen, ("", translate("As this device has it")), *known)

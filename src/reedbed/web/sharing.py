@@ -8,7 +8,7 @@ from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.sharing import FIELDS, NAMES, Kind, ShareTarget
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import get_entry
@@ -21,8 +21,8 @@ from reedbed.web.i18n import translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import SecretField, SharePage, ShareSettings, ShareTargetLine
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import SecretField, SharePage, ShareSettings, ShareTargetView
 
 router = APIRouter(include_in_schema=False)
 
@@ -31,13 +31,13 @@ HOME = "/settings/sharing"
 
 @router.get("/settings/sharing")
 async def show_targets(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, kind: str = Kind.LINKDING
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, kind: str = Kind.LINKDING
 ) -> Response:
     return await _settings(request, runtime, caller, kind)
 
 
 @router.post("/settings/sharing")
-async def add(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def add(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = {name: str(value) for name, value in (await request.form()).items()}
     kind, name, url = (form.get(field, "") for field in ("kind", "name", "url"))
     try:
@@ -48,13 +48,17 @@ async def add(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Respons
 
 
 @router.post("/settings/sharing/{target_id}/delete")
-async def remove(request: Request, runtime: RuntimeOf, caller: CallerOf, target_id: IdPath) -> Response:
+async def remove(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, target_id: IdPath
+) -> Response:
     await remove_target(runtime, caller.user_id, target_id)
     return see_other(request, HOME, toast=Toast(translate("The service is removed.")))
 
 
 @router.get("/entry/{entry_id}/share")
-async def ways(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def ways(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Response:
     entry = await get_entry(runtime, caller.user_id, entry_id)
     async with runtime.db.read() as tx:
         targets = await sharing.names(tx, caller.user_id)
@@ -65,7 +69,7 @@ async def ways(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id:
         title=title,
         address=address,
         letter=f"mailto:?subject={quote(title)}&body={quote(address)}",
-        targets=tuple(Choice(str(id), name) for id, name in targets),
+        targets=tuple(SelectOption(str(id), name) for id, name in targets),
     )
     return await app_page(request, runtime, caller, "manage/share.html", shown)
 
@@ -73,8 +77,8 @@ async def ways(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id:
 @router.post("/entry/{entry_id}/share")
 async def share(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     entry_id: IdPath,
     target: Text,
 ) -> Response:
@@ -97,7 +101,7 @@ async def _settings(
     now = runtime.now()
     shown = ShareSettings(
         targets=tuple(_line(one, now) for one in await list_targets(runtime, caller.user_id)),
-        kinds=tuple(Choice(one, NAMES[one], one is chosen, f"{HOME}?kind={one}") for one in Kind),
+        kinds=tuple(SelectOption(one, NAMES[one], one is chosen, f"{HOME}?kind={one}") for one in Kind),
         fields=tuple(_field(one) for one in FIELDS[chosen]),
         name=name,
         url=url,
@@ -107,13 +111,13 @@ async def _settings(
     return await settings_page(request, runtime, caller, "sharing", shown, status=status)
 
 
-def _line(one: ShareTarget, now: Instant) -> ShareTargetLine:
+def _line(one: ShareTarget, now: Instant) -> ShareTargetView:
     used = (
         translate("Added %(when)s, not used yet", when=ago(one.created_at, now))
         if one.used_at is None
         else translate("Last used %(when)s", when=ago(one.used_at, now))
     )
-    return ShareTargetLine(one.id, one.name, NAMES[one.kind], one.url, used, one.problem)
+    return ShareTargetView(one.id, one.name, NAMES[one.kind], one.url, used, one.problem)
 
 
 def _field(name: str) -> SecretField:

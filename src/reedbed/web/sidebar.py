@@ -11,31 +11,31 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import ShelfFeed, TroubleKind, trouble_of
+from reedbed.domain.subscriptions import FollowedFeedRow, TroubleKind, trouble_of
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, retention, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.read_state.counts import totals
 from reedbed.store.search import saved as searches
 from reedbed.web.formats import ago
-from reedbed.web.i18n import marked, ngettext, retell, sentence, spoken, translate
+from reedbed.web.i18n import current_language, marked, ngettext, sentence, translate, translate_failure
 from reedbed.web.pages import look_of, page
 from reedbed.web.views.layout import (
     Count,
-    Look,
     Pages,
     Sidebar,
     SidebarFeed,
     SidebarFolder,
     SidebarLink,
+    Theme,
     Toast,
     feed_mark,
 )
 
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 """Feeds beyond these are reached through their folder or the page of all feeds; the busiest come first."""
 
 _ADVICE: dict[TroubleKind, str] = {
@@ -48,10 +48,10 @@ _ADVICE: dict[TroubleKind, str] = {
 }
 
 
-async def build_sidebar(tx: Tx, user_id: int, here: str, look: Look, now: Instant) -> Sidebar:
+async def build_sidebar(tx: Tx, user_id: int, here: str, look: Theme, now: Instant) -> Sidebar:
     """`here` is the address of the view being shown: its link is the current one."""
     rows = await folders.of_user(tx, user_id)
-    followed, checked = await subscriptions.busiest_feeds(tx, user_id, MOST_SHOWN)
+    followed, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN)
     counted = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
     kept = await searches.of_user(tx, user_id)
     notice = await retention.get_notice(tx, user_id)
@@ -97,15 +97,19 @@ def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> Si
     return SidebarLink(key, url, name, icon, Count(count), current=here == url)
 
 
-def _by_folder(followed: Sequence[ShelfFeed]) -> defaultdict[int | None, list[ShelfFeed]]:
-    inside: defaultdict[int | None, list[ShelfFeed]] = defaultdict(list)
+def _by_folder(followed: Sequence[FollowedFeedRow]) -> defaultdict[int | None, list[FollowedFeedRow]]:
+    inside: defaultdict[int | None, list[FollowedFeedRow]] = defaultdict(list)
     for one in followed:
         inside[one.folder_id].append(one)
     return inside
 
 
 def _folder(
-    node: FolderNode, inside: defaultdict[int | None, list[ShelfFeed]], counted: Counts, here: str, look: Look
+    node: FolderNode,
+    inside: defaultdict[int | None, list[FollowedFeedRow]],
+    counted: Counts,
+    here: str,
+    look: Theme,
 ) -> SidebarFolder:
     url = f"/folder/{node.id}"
     return SidebarFolder(
@@ -120,12 +124,12 @@ def _folder(
     )
 
 
-def _feeds(followed: Sequence[ShelfFeed], here: str) -> tuple[SidebarFeed, ...]:
-    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here, spoken()) for one in followed)
+def _feeds(followed: Sequence[FollowedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
+    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here, current_language()) for one in followed)
 
 
 @lru_cache(maxsize=5_000)
-def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
+def _feed(one: FollowedFeedRow, current: bool, language: str) -> SidebarFeed:
     """`language` is that of the trouble, which is told in the one being spoken."""
     trouble = trouble_of(one)
     return SidebarFeed(
@@ -136,7 +140,9 @@ def _feed(one: ShelfFeed, current: bool, language: str) -> SidebarFeed:
         count=Count(one.unread),
         current=current,
         language=one.language or "",
-        trouble=f"{sentence(retell(trouble.reason))} {translate(_ADVICE[trouble.kind])}" if trouble else "",
+        trouble=f"{sentence(translate_failure(trouble.reason))} {translate(_ADVICE[trouble.kind])}"
+        if trouble
+        else "",
         needs_reader=trouble is not None and trouble.needs_reader,
     )
 
@@ -149,7 +155,9 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/sidebar")
-async def show_sidebar(request: Request, runtime: RuntimeOf, caller: CallerOf, here: str = "") -> Response:
+async def show_sidebar(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, here: str = ""
+) -> Response:
     """`here` is the address of the view the page shows."""
     async with runtime.db.read() as tx:
         sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())

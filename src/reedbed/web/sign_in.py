@@ -10,8 +10,8 @@ from reedbed.domain.text import storable
 from reedbed.http.auth import (
     DEVICE_COOKIE,
     SIGN_IN_COOKIE,
+    CurrentRuntime,
     MaybeCaller,
-    RuntimeOf,
     SessionOf,
     check_form_token,
     client_ip,
@@ -22,11 +22,11 @@ from reedbed.http.auth import (
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import (
-    Begun,
     Device,
-    Question,
+    PendingSignIn,
     SignedIn,
-    Waiting,
+    SignInQuestion,
+    StartedSignIn,
     begin,
     finish,
     prove_and_link,
@@ -44,7 +44,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/login/with/{provider}")
 async def log_in_with(
-    request: Request, runtime: RuntimeOf, provider: str, next: str = "/", invite: str = ""
+    request: Request, runtime: CurrentRuntime, provider: str, next: str = "/", invite: str = ""
 ) -> Response:
     try:
         begun = await begin(
@@ -60,7 +60,7 @@ async def log_in_with(
 
 
 @router.get("/settings/account/link/{provider}")
-async def link_with(request: Request, runtime: RuntimeOf, caller: SessionOf, provider: str) -> Response:
+async def link_with(request: Request, runtime: CurrentRuntime, caller: SessionOf, provider: str) -> Response:
     begun = await begin(
         runtime,
         provider,
@@ -72,14 +72,14 @@ async def link_with(request: Request, runtime: RuntimeOf, caller: SessionOf, pro
 
 
 @router.get("/login/back/{provider}")
-async def come_back(request: Request, runtime: RuntimeOf, provider: str) -> Response:
+async def come_back(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
     return await _come_back(request, runtime, provider, request.query_params)
 
 
 @router.post("/login/back/{provider}")
 async def come_back_by_form(
     request: Request,
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     provider: str,
     code: Text = "",
     state: Text = "",
@@ -90,7 +90,7 @@ async def come_back_by_form(
 
 
 @router.get("/login/finish")
-async def show_finish(request: Request, runtime: RuntimeOf, ticket: str = "") -> Response:
+async def show_finish(request: Request, runtime: CurrentRuntime, ticket: str = "") -> Response:
     try:
         asked = await question(runtime, ticket, _device(request))
     except Refused as error:
@@ -101,7 +101,7 @@ async def show_finish(request: Request, runtime: RuntimeOf, ticket: str = "") ->
 @router.post("/login/finish")
 async def do_finish(
     request: Request,
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: MaybeCaller,
     ticket: Text = "",
     act: Text = "",
@@ -122,7 +122,7 @@ async def do_finish(
     return _let_in(request, runtime, done, said)
 
 
-def _off(request: Request, runtime: Runtime, begun: Begun) -> Response:
+def _off(request: Request, runtime: Runtime, begun: StartedSignIn) -> Response:
     response = RedirectResponse(begun.url, 303, {"Cache-Control": "no-store"})
     set_sign_in_cookie(request, response, runtime, begun.browser, comes_back_by_form=begun.form_post)
     return response
@@ -136,7 +136,7 @@ async def _come_back(request: Request, runtime: Runtime, provider: str, said: Ma
             return see_other(request, "/settings/account", toast=Toast(error.message))
         return await login_page(request, runtime, error=error)
     match done:
-        case Waiting():
+        case PendingSignIn():
             return see_other(request, f"/login/finish?ticket={done.ticket}")
         case SignedIn():
             return _let_in(request, runtime, done)
@@ -156,7 +156,7 @@ async def _ask_again(
     return await page(request, "doors/finish.html", shown, status=status_of(error), headers=headers_of(error))
 
 
-def _finish_page(ticket: str, asked: Question, errors: Mapping[str, str] | None = None) -> FinishPage:
+def _finish_page(ticket: str, asked: SignInQuestion, errors: Mapping[str, str] | None = None) -> FinishPage:
     return FinishPage(
         ticket, asked.provider.name, asked.email, asked.kind, asked.signed_in, privacy_note(), errors or {}
     )

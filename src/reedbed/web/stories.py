@@ -6,29 +6,37 @@ from datetime import tzinfo
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.entries import EntryPage, EntryRow, Marked, Selection
+from reedbed.domain.entries import EntryPage, EntryRow, MarkResult, Selection
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories import Outlet, Source, Story, StoryLine
+from reedbed.domain.stories import Outlet, Story, StoryLine, StorySource
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.read_state import mark
 from reedbed.services.stories import get_story, mark_all_stories, mark_story, split_entry
 from reedbed.services.users import preferences_of
 from reedbed.store import stories
 from reedbed.store.engine.database import Tx
-from reedbed.store.stories import Beside
-from reedbed.web.formats import dated_moment, full_moment, short_moment, zone_of
+from reedbed.store.stories import StoryNeighbours
+from reedbed.web.formats import dated_time, full_time, short_time, zone_of
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import look_of, page, see_other
 from reedbed.web.sidebar import app_page, build_sidebar, icon_address
-from reedbed.web.views.entries import Alike, Article, OutletView, Row, StoriesPage, StoryPage, StoryRow
+from reedbed.web.views.entries import (
+    ArticleView,
+    EntryRowView,
+    OutletView,
+    StoriesPage,
+    StoryHint,
+    StoryPage,
+    StoryRow,
+)
 from reedbed.web.views.layout import Count, FeedMark, Toast, feed_mark
 
-MOST_MARKS = 5
+MAX_MARKS = 5
 
 
 def story_row(line: StoryLine, now: Instant, zone: tzinfo) -> StoryRow:
@@ -38,10 +46,10 @@ def story_row(line: StoryLine, now: Instant, zone: tzinfo) -> StoryRow:
         url=f"/stories/{line.id}",
         title=headline.title or translate("Without a title"),
         language=headline.language,
-        when=short_moment(line.newest_at, now, zone),
+        when=short_time(line.newest_at, now, zone),
         facts=_facts(line),
-        marks=tuple(_mark(one) for one in firsts[:MOST_MARKS]),
-        names=", ".join(one.feed for one in firsts[:MOST_MARKS]),
+        marks=tuple(_mark(one) for one in firsts[:MAX_MARKS]),
+        names=", ".join(one.feed for one in firsts[:MAX_MARKS]),
         unread=line.unread > 0,
     )
 
@@ -72,7 +80,7 @@ def _span(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
     if not story.outlets:
         return ()
     first, last = (story.outlets[place].row.sort_at for place in (0, -1))
-    begin, end = dated_moment(first, now, zone).words, dated_moment(last, now, zone).words
+    begin, end = dated_time(first, now, zone).words, dated_time(last, now, zone).words
     return (
         ngettext("%(num)s outlet you follow", "%(num)s outlets you follow", story.feeds),
         translate("%(first)s to %(last)s", first=begin, last=end) if begin != end else begin,
@@ -88,8 +96,8 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
         mark=feed_mark(outlet.feed, row.feed_id, icon_address(outlet.icon_id)),
         title=row.title or translate("Without a title"),
         language=row.language or "",
-        when=full_moment(row.sort_at, now, zone),
-        first_seen=full_moment(row.fetched_at, now, zone),
+        when=full_time(row.sort_at, now, zone),
+        first_seen=full_time(row.fetched_at, now, zone),
         unread=not row.states.read,
         only_here=outlet.only_here,
         neutral=found.title if found else "",
@@ -98,7 +106,7 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
     )
 
 
-def _mark(source: Source) -> FeedMark:
+def _mark(source: StorySource) -> FeedMark:
     return feed_mark(source.feed, source.feed_id, icon_address(source.icon_id))
 
 
@@ -109,7 +117,7 @@ PAGE_SIZE = 30
 
 @router.get("/stories")
 async def show_all(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, cursor: str = "", unread: str = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, cursor: str = "", unread: str = ""
 ) -> Response:
     only_unread, now, zone = unread == "1", runtime.now(), zone_of(request)
     view = f"stories:{only_unread}"
@@ -130,13 +138,15 @@ async def show_all(
 
 
 @router.post("/stories/read")
-async def mark_all(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def mark_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     marked = await mark_all_stories(runtime, caller.user_id)
     return see_other(request, "/stories", toast=_said(marked))
 
 
 @router.get("/stories/{story_id}")
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, story_id: IdPath) -> Response:
+async def show(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath
+) -> Response:
     story = await get_story(runtime, caller.user_id, story_id)
     if story.id != story_id:
         return see_other(request, f"/stories/{story.id}")
@@ -145,14 +155,16 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, story_id:
 
 
 @router.post("/stories/{story_id}/read")
-async def mark_one(request: Request, runtime: RuntimeOf, caller: CallerOf, story_id: IdPath) -> Response:
+async def mark_one(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath
+) -> Response:
     marked = await mark_story(runtime, caller.user_id, story_id)
     return see_other(request, f"/stories/{story_id}", toast=_said(marked))
 
 
 @router.post("/stories/{story_id}/entries/{entry_id}/read")
 async def mark_entry(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, entry_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
     marked = await mark(runtime, caller.user_id, Selection(ids=(entry_id,)))
     return see_other(request, f"/stories/{story_id}", toast=_said(marked))
@@ -160,7 +172,7 @@ async def mark_entry(
 
 @router.post("/stories/{story_id}/entries/{entry_id}/split")
 async def split(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, entry_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
     await split_entry(runtime, caller.user_id, story_id, entry_id)
     said = Toast(translate("Set apart. The entry stays in your lists."))
@@ -169,7 +181,7 @@ async def split(
 
 @router.post("/stories/{story_id}/entries/{entry_id}/join")
 async def join(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, story_id: IdPath, entry_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
     await split_entry(runtime, caller.user_id, story_id, entry_id, apart=False)
     return see_other(request, f"/stories/{story_id}", toast=Toast(translate("Back in the story.")))
@@ -180,7 +192,7 @@ def _address(cursor: Cursor, view: str, *, only_unread: bool) -> str:
     return f"/stories?cursor={encode_cursor(cursor.sort_at, cursor.id, 'newest', view)}{more}"
 
 
-def _said(marked: Marked) -> Toast:
+def _said(marked: MarkResult) -> Toast:
     if not marked.count:
         return Toast(translate("Nothing was unread."))
     return Toast(
@@ -191,7 +203,7 @@ def _said(marked: Marked) -> Toast:
 MAX_STORY_MARKS = 4
 
 
-async def with_story(tx: Tx, user_id: int, article: Article, entry_id: int) -> Article:
+async def with_story(tx: Tx, user_id: int, article: ArticleView, entry_id: int) -> ArticleView:
     found = (await stories.beside(tx, user_id, [entry_id])).get(entry_id)
     if found is None:
         return article
@@ -201,14 +213,16 @@ async def with_story(tx: Tx, user_id: int, article: Article, entry_id: int) -> A
     words = ngettext(
         "%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", found.feeds
     )
-    return replace(article, alike=Alike(words, f"/stories/{found.story_id}", tuple(marks)[:MAX_STORY_MARKS]))
+    return replace(
+        article, alike=StoryHint(words, f"/stories/{found.story_id}", tuple(marks)[:MAX_STORY_MARKS])
+    )
 
 
 @record
 class ListStories:
     """Which rows of a part of the list are of one story."""
 
-    found: Mapping[int, Beside] = field(default_factory=dict[int, Beside])
+    found: Mapping[int, StoryNeighbours] = field(default_factory=dict[int, StoryNeighbours])
 
     def fold(self, page: EntryPage, open_id: int | None) -> EntryPage:
         """Of each story the first row; the one that is open stays as well."""
@@ -219,7 +233,7 @@ class ListStories:
         kept = (row for row in page.rows if row.id == open_id or self._is_shown(row, heads))
         return replace(page, rows=tuple(kept))
 
-    def dress(self, shown: Row) -> Row:
+    def dress(self, shown: EntryRowView) -> EntryRowView:
         found = self.found.get(shown.id)
         if found is None:
             return shown

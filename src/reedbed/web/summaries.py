@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
@@ -17,7 +17,9 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/entry/{entry_id}/summary")
-async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath) -> Response:
+async def show(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Response:
     if not is_htmx(request):
         return see_other(request, f"/entry/{entry_id}")
     return await _block(request, runtime, caller, entry_id, again=False)
@@ -25,7 +27,7 @@ async def show(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id:
 
 @router.post("/entry/{entry_id}/summary")
 async def ask(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, next: Text = "/"
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, next: Text = "/"
 ) -> Response:
     if is_htmx(request):
         return await _block(request, runtime, caller, entry_id, again=True)

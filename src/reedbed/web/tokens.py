@@ -9,13 +9,13 @@ from reedbed.domain.users import (
     ApiToken,
     Caller,
     NewApiToken,
-    Scope,
     Session,
+    TokenScope,
     device_name,
     is_phone,
     read_scopes,
 )
-from reedbed.http.auth import CallerOf, RuntimeOf, SessionOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, SessionOf
 from reedbed.http.dependencies import place_to_tell
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
@@ -30,12 +30,19 @@ from reedbed.services.auth import (
 from reedbed.services.runtime import Runtime
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import marked, retell, translate
+from reedbed.web.i18n import marked, translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import ApiToken as ShownToken
-from reedbed.web.views.settings import AppPassword, Device, DevicesSettings, Saved, SetupCard, TokensSettings
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import (
+    AppPassword,
+    DevicesSettings,
+    DeviceView,
+    Saved,
+    SetupCard,
+    TokensSettings,
+)
+from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
 APPLE, ANDROID, DESK = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
@@ -99,20 +106,20 @@ def _assistants(base: str) -> SetupCard:
 router = APIRouter(include_in_schema=False)
 
 _SCOPES = {
-    Scope.READ: marked("read everything of mine"),
-    Scope.WRITE: marked("change everything of mine"),
-    Scope.ADMIN: marked("operate this server"),
+    TokenScope.READ: marked("read everything of mine"),
+    TokenScope.WRITE: marked("change everything of mine"),
+    TokenScope.ADMIN: marked("operate this server"),
 }
 
 
 @router.get("/settings/devices")
-async def show_devices(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_devices(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _devices(request, runtime, caller)
 
 
 @router.post("/settings/devices/{session_id}/delete")
 async def log_device_out(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, session_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, session_id: IdPath
 ) -> Response:
     await revoke_session(runtime, caller, session_id)
     return see_other(request, "/settings/devices", toast=Toast(translate("It is logged out.")))
@@ -120,7 +127,7 @@ async def log_device_out(
 
 @router.post("/settings/app-passwords")
 async def make_app_password(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, name: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, name: Text = ""
 ) -> Response:
     """The answer is the page itself: the password is shown this once, and no redirect could carry it."""
     try:
@@ -132,19 +139,19 @@ async def make_app_password(
 
 @router.post("/settings/app-passwords/{token_id}/delete")
 async def revoke_app_password(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, token_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
     return see_other(request, "/settings/devices", toast=Toast(translate("The password is taken back.")))
 
 
 @router.get("/settings/tokens")
-async def show_tokens(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_tokens(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _tokens(request, runtime, caller, chosen=("read",))
 
 
 @router.post("/settings/tokens")
-async def make_token(request: Request, runtime: RuntimeOf, caller: SessionOf) -> Response:
+async def make_token(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
     form = await request.form()
     name, chosen = str(form.get("name", "")), tuple(str(one) for one in form.getlist("scope"))
     try:
@@ -156,7 +163,7 @@ async def make_token(request: Request, runtime: RuntimeOf, caller: SessionOf) ->
 
 @router.post("/settings/tokens/{token_id}/delete")
 async def revoke_api_token(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, token_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
     return see_other(request, "/settings/tokens", toast=Toast(translate("The token is taken back.")))
@@ -200,7 +207,9 @@ async def _tokens(
     known = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "api"]
     shown = TokensSettings(
         tokens=tuple(ShownToken(one.id, one.name, _allowed(one), _used(one, now)) for one in known),
-        scopes=tuple(Choice(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _offered(caller)),
+        scopes=tuple(
+            SelectOption(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _offered(caller)
+        ),
         made=_saved(made),
         name=name,
         error=error.message if error else "",
@@ -209,10 +218,10 @@ async def _tokens(
     return await settings_page(request, runtime, caller, "tokens", shown, status=status)
 
 
-def _device(one: Session, caller: Caller, now: Instant) -> Device:
-    return Device(
+def _device(one: Session, caller: Caller, now: Instant) -> DeviceView:
+    return DeviceView(
         id=one.id,
-        name=retell(device_name(one.user_agent)),
+        name=translate_failure(device_name(one.user_agent)),
         seen=translate("Last seen %(when)s", when=ago(one.last_active_at, now)),
         icon="phone" if is_phone(one.user_agent) else "device",
         this_one=one.id == caller.session_id,
@@ -234,5 +243,5 @@ def _saved(made: NewApiToken | None) -> Saved | None:
     return Saved(made.token.name, made.secret) if made else None
 
 
-def _offered(caller: Caller) -> tuple[Scope, ...]:
-    return tuple(scope for scope in _SCOPES if scope is not Scope.ADMIN or caller.user.operates)
+def _offered(caller: Caller) -> tuple[TokenScope, ...]:
+    return tuple(scope for scope in _SCOPES if scope is not TokenScope.ADMIN or caller.user.operates)

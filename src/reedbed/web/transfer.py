@@ -9,7 +9,7 @@ from reedbed.domain.errors import Invalid, ReedbedError
 from reedbed.domain.transfer import ImportLine as ReportedLine
 from reedbed.domain.transfer import ImportReport, LineStatus
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf, check_reads_passwords
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwords
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
 from reedbed.http.uploads import received_bytes, received_file
@@ -19,12 +19,12 @@ from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.web.i18n import marked, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import AddPage, ImportLine, ImportProgress
+from reedbed.web.views.feeds import AddPage, ImportLineView, ImportProgress
 from reedbed.web.views.layout import Count
 
 router = APIRouter(include_in_schema=False)
 
-MOST_LINES = 2_000
+MAX_LINES = 2_000
 """Shown of a report."""
 _STATUS: dict[LineStatus, tuple[str, str]] = {
     "error": (marked("Not added"), "bad"),
@@ -37,7 +37,7 @@ _STATUS: dict[LineStatus, tuple[str, str]] = {
 
 
 @router.get("/opml")
-async def take_out(runtime: RuntimeOf, caller: CallerOf, credentials: bool = False) -> Response:
+async def take_out(runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False) -> Response:
     if credentials:
         check_reads_passwords(caller)
     headers = {
@@ -49,7 +49,7 @@ async def take_out(runtime: RuntimeOf, caller: CallerOf, credentials: bool = Fal
 
 
 @router.post("/opml")
-async def bring_in(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def bring_in(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The live stream tells how far it is; the answer is the report."""
     status = 200
     try:
@@ -82,12 +82,12 @@ def progress_of(name: str, report: ImportReport) -> ImportProgress:
     )
 
 
-def lines_of(lines: Sequence[ReportedLine]) -> tuple[ImportLine, ...]:
+def lines_of(lines: Sequence[ReportedLine]) -> tuple[ImportLineView, ...]:
     """Those that need a look first: a long report is cut."""
     ordered = sorted(lines, key=lambda line: list(_STATUS).index(line.status))
     return tuple(
-        ImportLine(line.title, line.url, translate(word), kind, line.message)
-        for line in ordered[:MOST_LINES]
+        ImportLineView(line.title, line.url, translate(word), kind, line.message)
+        for line in ordered[:MAX_LINES]
         for word, kind in (_STATUS[line.status],)
     )
 
@@ -96,7 +96,7 @@ imports_router = APIRouter(include_in_schema=False)
 
 
 @imports_router.post("/import")
-async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     try:
         async with received_file(request) as (name, path):
             return await _begin(request, runtime, caller, start_file(runtime, caller.user_id, name, path))
@@ -107,8 +107,8 @@ async def bring_file(request: Request, runtime: RuntimeOf, caller: CallerOf) -> 
 @imports_router.post("/import/miniflux")
 async def bring_miniflux(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     url: Annotated[str, Form(max_length=2_048)] = "",
     token: Annotated[str, Form(max_length=500)] = "",
 ) -> Response:
@@ -117,13 +117,15 @@ async def bring_miniflux(
 
 @imports_router.get("/import")
 @imports_router.get("/import/miniflux")
-async def back_to_form(request: Request, _caller: CallerOf) -> Response:
+async def back_to_form(request: Request, _caller: CurrentCaller) -> Response:
     """The addresses that forms are sent to, opened anew: where the forms are."""
     return see_other(request, "/add")
 
 
 @imports_router.get("/import/{import_id}")
-async def look(request: Request, runtime: RuntimeOf, caller: CallerOf, import_id: IdPath) -> Response:
+async def look(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath
+) -> Response:
     """How far it is; the page asks again until it has ended."""
     return await _show(request, runtime, caller, await get_import(runtime, caller.user_id, import_id))
 

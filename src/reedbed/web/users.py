@@ -10,7 +10,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
 from reedbed.domain.sign_in import LinkedIdentity
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
-from reedbed.http.auth import AdminOf, CallerOf, RuntimeOf, SessionOf, clear_session_cookie
+from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime, SessionOf, clear_session_cookie
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, JsonId, path_id
 from reedbed.services.runtime import Runtime
@@ -31,27 +31,27 @@ from reedbed.services.users import (
 )
 from reedbed.store import auth, users
 from reedbed.store.users import Member
-from reedbed.web.formats import ago, coming_moment, full_moment, zone_of
+from reedbed.web.formats import ago, coming_time, full_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import marked, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import AccountSettings, InviteLine, MadeLink, PeoplePage, PersonLine
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import AccountSettings, InviteView, NewLink, PeoplePage, UserView
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/settings/account")
-async def show_account(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_account(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller)
 
 
 @router.post("/settings/password")
 async def set_password(
     request: Request,
-    runtime: RuntimeOf,
+    runtime: CurrentRuntime,
     caller: SessionOf,
     current_password: Text = "",
     password: Text = "",
@@ -68,7 +68,7 @@ async def set_password(
 
 @router.post("/settings/account/unlink")
 async def unlink_identity(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, provider: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, provider: Text = ""
 ) -> Response:
     try:
         await unlink(runtime, caller, path_id(provider))
@@ -79,7 +79,7 @@ async def unlink_identity(
 
 @router.post("/settings/account/delete")
 async def remove_account(
-    request: Request, runtime: RuntimeOf, caller: SessionOf, delete_password: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: SessionOf, delete_password: Text = ""
 ) -> Response:
     try:
         await delete_account(runtime, caller, delete_password)
@@ -93,17 +93,19 @@ async def remove_account(
     return response
 
 
-def _ways(runtime: Runtime, linked_ones: Sequence[LinkedIdentity]) -> tuple[Choice, ...]:
+def _ways(runtime: Runtime, linked_ones: Sequence[LinkedIdentity]) -> tuple[SelectOption, ...]:
     """What is linked, by the address it told; then what could be."""
     names = {key: each.name for key, each in runtime.sign_in.providers.items()}
     taken = {each.provider for each in linked_ones}
     return (
         *(
-            Choice(str(each.id), f"{names.get(each.provider, each.provider)} {each.email}".strip(), True)
+            SelectOption(
+                str(each.id), f"{names.get(each.provider, each.provider)} {each.email}".strip(), True
+            )
             for each in linked_ones
         ),
         *(
-            Choice(key, name, False, f"/settings/account/link/{key}")
+            SelectOption(key, name, False, f"/settings/account/link/{key}")
             for key, name in names.items()
             if key not in taken
         ),
@@ -122,7 +124,7 @@ async def _show(
     shown = AccountSettings(
         email=user.email,
         verified=user.email_verified_at is not None,
-        since=full_moment(user.created_at, runtime.now(), zone_of(request)),
+        since=full_time(user.created_at, runtime.now(), zone_of(request)),
         linked=_ways(runtime, linked_ones),
         has_password=await has_password(runtime, user.id),
         errors=errors or {},
@@ -138,13 +140,15 @@ PAGE_SIZE = 100
 
 @admin_router.get(PLACE)
 async def show(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, after: Annotated[JsonId, Query()] = 0
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, after: Annotated[JsonId, Query()] = 0
 ) -> Response:
     return await _show_people(request, runtime, caller, after=after)
 
 
 @admin_router.post(f"{PLACE}/invites")
-async def make_invite(request: Request, runtime: RuntimeOf, caller: AdminOf, email: Text = "") -> Response:
+async def make_invite(
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, email: Text = ""
+) -> Response:
     """The answer is the page itself: the link is shown this once, and no redirect could carry it."""
     try:
         made = await invite(runtime, email, by_user_id=caller.user_id)
@@ -155,32 +159,32 @@ async def make_invite(request: Request, runtime: RuntimeOf, caller: AdminOf, ema
         if made.mailed
         else translate("Send this link to %(email)s: this server cannot.", email=made.email)
     )
-    return await _show_people(request, runtime, caller, made=MadeLink(says, made.url))
+    return await _show_people(request, runtime, caller, made=NewLink(says, made.url))
 
 
 @admin_router.post(f"{PLACE}/invites/{{invite_id}}/delete")
 async def take_invite_back(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, invite_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath
 ) -> Response:
     await withdraw_invite(runtime, invite_id)
     return _done(request, translate("The invitation is taken back."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
-async def disable(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
+async def disable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _done(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/enable")
-async def enable(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
+async def enable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _done(request, translate("%(email)s can come in again.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/role")
 async def change_role(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath, role: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, role: Text = ""
 ) -> Response:
     await set_role(runtime, await member_to_change(runtime, caller.user, user_id, becoming=role), role)
     return _done(request, translate("Saved."))
@@ -188,16 +192,16 @@ async def change_role(
 
 @admin_router.post(f"{PLACE}/{{user_id}}/reset-link")
 async def make_reset_link(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, _: SessionOf, user_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, _: SessionOf, user_id: IdPath
 ) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     url = await reset_link(runtime, user)
     says = translate("Send this link to %(email)s. It works once, for an hour.", email=user.email)
-    return await _show_people(request, runtime, caller, made=MadeLink(says, url))
+    return await _show_people(request, runtime, caller, made=NewLink(says, url))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/delete")
-async def delete(request: Request, runtime: RuntimeOf, caller: AdminOf, user_id: IdPath) -> Response:
+async def delete(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     await delete_member(runtime, user)
     return _done(request, translate("%(email)s is deleted.", email=user.email))
@@ -213,7 +217,7 @@ async def _show_people(
     caller: Caller,
     *,
     after: int = 0,
-    made: MadeLink | None = None,
+    made: NewLink | None = None,
     email: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
@@ -224,7 +228,7 @@ async def _show_people(
     view = PeoplePage(
         people=tuple(_person(one, caller.user, now, zone) for one in found[:PAGE_SIZE]),
         invites=tuple(
-            InviteLine(one.id, one.email, coming_moment(one.expires_at, now, zone)) for one in invited
+            InviteView(one.id, one.email, coming_time(one.expires_at, now, zone)) for one in invited
         ),
         made=made,
         email=email,
@@ -239,11 +243,11 @@ def _more(found: Sequence[Member]) -> str:
     return f"{PLACE}?after={found[PAGE_SIZE - 1].user.id}" if len(found) > PAGE_SIZE else ""
 
 
-def _person(one: Member, actor: User, now: Instant, zone: tzinfo) -> PersonLine:
+def _person(one: Member, actor: User, now: Instant, zone: tzinfo) -> UserView:
     user, is_other = one.user, one.user.id != actor.id
     roles = {"owner": translate("Owner"), "admin": translate("Operator"), "user": translate("Reader")}
     other = {"user": "admin", "admin": "user"}.get(user.role, "")
-    return PersonLine(
+    return UserView(
         id=user.id,
         email=user.email,
         role=roles[user.role],
@@ -258,7 +262,7 @@ def _facts(one: Member, now: Instant, zone: tzinfo) -> str:
     seen = ago(one.last_active_at, now) if one.last_active_at else translate("never")
     parts = (
         ngettext("%(num)s feed", "%(num)s feeds", one.feeds),
-        translate("Here since %(when)s", when=full_moment(one.user.created_at, now, zone).words),
+        translate("Here since %(when)s", when=full_time(one.user.created_at, now, zone).words),
         translate("Last seen: %(when)s", when=seen),
     )
     return " · ".join(parts)

@@ -6,8 +6,8 @@ from starlette.datastructures import FormData
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.domain.webhooks import CHOOSABLE, Delivery, Event, Webhook, read_events
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.domain.webhooks import CHOOSABLE, Delivery, Webhook, WebhookEvent, read_events
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
 from reedbed.services.runtime import Runtime
@@ -26,8 +26,8 @@ from reedbed.web.formats import ago
 from reedbed.web.i18n import translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
-from reedbed.web.views.layout import Choice, Toast
-from reedbed.web.views.settings import OneWebhook, Saved, WebhookCall, WebhookLine, WebhooksSettings
+from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.settings import OneWebhook, Saved, WebhookCall, WebhooksSettings, WebhookView
 
 router = APIRouter(include_in_schema=False)
 
@@ -36,17 +36,19 @@ CALLS_SHOWN = 50
 
 
 @router.get("/settings/webhooks")
-async def show_all(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller, chosen=frozenset(CHOOSABLE))
 
 
 @router.get("/settings/webhooks/{webhook_id}")
-async def show_one(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def show_one(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     return await _show(request, runtime, caller, webhook_id=webhook_id)
 
 
 @router.post("/settings/webhooks")
-async def make(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def make(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The answer is the page itself: the secret is shown this once."""
     form = await request.form()
     name, url = str(form.get("name", "")), str(form.get("url", ""))
@@ -59,7 +61,9 @@ async def make(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Respon
 
 
 @router.post("/settings/webhooks/{webhook_id}")
-async def change(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def change(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     form = await request.form()
     name, url, chosen = str(form.get("name", "")), str(form.get("url", "")), _events(form)
     try:
@@ -72,7 +76,9 @@ async def change(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook
 
 
 @router.post("/settings/webhooks/{webhook_id}/switch")
-async def switch(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def switch(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     on = (await request.form()).get("on") == "true"
     await change_webhook(runtime, caller.user_id, webhook_id, Changes(enabled=on))
     said = translate("It is called again.") if on else translate("It is not called any more.")
@@ -80,7 +86,9 @@ async def switch(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook
 
 
 @router.post("/settings/webhooks/{webhook_id}/test")
-async def test(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def test(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     try:
         await try_webhook(runtime, caller.user_id, webhook_id)
     except Conflict as error:
@@ -90,13 +98,17 @@ async def test(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_i
 
 
 @router.post("/settings/webhooks/{webhook_id}/secret")
-async def renew(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def renew(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     made = await renew_secret(runtime, caller.user_id, webhook_id)
     return await _show(request, runtime, caller, webhook_id=webhook_id, made=made)
 
 
 @router.post("/settings/webhooks/{webhook_id}/delete")
-async def delete(request: Request, runtime: RuntimeOf, caller: CallerOf, webhook_id: IdPath) -> Response:
+async def delete(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
+) -> Response:
     await delete_webhook(runtime, caller.user_id, webhook_id)
     return see_other(request, HOME, toast=Toast(translate("The webhook is deleted.")))
 
@@ -107,7 +119,7 @@ async def _show(
     caller: Caller,
     *,
     webhook_id: int | None = None,
-    chosen: frozenset[Event] = frozenset(),
+    chosen: frozenset[WebhookEvent] = frozenset(),
     made: Webhook | None = None,
     name: str = "",
     url: str = "",
@@ -139,21 +151,21 @@ async def _one(runtime: Runtime, user_id: int, webhook_id: int) -> OneWebhook:
     )
 
 
-def _events(form: FormData) -> frozenset[Event]:
+def _events(form: FormData) -> frozenset[WebhookEvent]:
     return read_events(str(one) for one in form.getlist("event"))
 
 
-def _choices(chosen: frozenset[Event]) -> tuple[Choice, ...]:
+def _choices(chosen: frozenset[WebhookEvent]) -> tuple[SelectOption, ...]:
     names = _names()
-    return tuple(Choice(event, names[event], event in chosen) for event in CHOOSABLE)
+    return tuple(SelectOption(event, names[event], event in chosen) for event in CHOOSABLE)
 
 
-def _line(webhook: Webhook) -> WebhookLine:
+def _line(webhook: Webhook) -> WebhookView:
     names = _names()
     events = ", ".join(names[event] for event in CHOOSABLE if event in webhook.events)
     state, kind = _state(webhook)
     only = translate("Only rules that name its address")
-    return WebhookLine(webhook.id, webhook.name, webhook.url, events or only, state, kind)
+    return WebhookView(webhook.id, webhook.name, webhook.url, events or only, state, kind)
 
 
 def _state(webhook: Webhook) -> tuple[str, str]:
@@ -177,10 +189,10 @@ def _call(call: Delivery, now: Instant) -> WebhookCall:
     return WebhookCall(_names()[call.event], ago(call.created_at, now), state, kind, detail)
 
 
-def _names() -> dict[Event, str]:
+def _names() -> dict[WebhookEvent, str]:
     return {
-        Event.NEW_ENTRIES: translate("New entries"),
-        Event.RULE_MATCH: translate("Matches of rules that notify"),
-        Event.DIGEST: translate("Digests"),
-        Event.TEST: translate("Test"),
+        WebhookEvent.NEW_ENTRIES: translate("New entries"),
+        WebhookEvent.RULE_MATCH: translate("Matches of rules that notify"),
+        WebhookEvent.DIGEST: translate("Digests"),
+        WebhookEvent.TEST: translate("Test"),
     }

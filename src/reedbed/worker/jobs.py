@@ -8,11 +8,11 @@ import structlog
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.times import SECOND
 from reedbed.services import jobs
-from reedbed.services.ai_worker import Gone, Nap, Task, give_back, next_task, write_task
+from reedbed.services.ai_worker import NothingDue, Skipped, Task, give_back, next_task, write_task
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from reedbed.worker.sleep import nap, waking
+from reedbed.worker.sleep import sleep_until, waking
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> No
             wake.clear()
             job = await _claim(runtime) if len(running) < AT_ONCE else None
             if job is None:
-                await nap(wake, LOOK_SECONDS)
+                await sleep_until(wake, LOOK_SECONDS)
                 continue
             task = asyncio.create_task(_run(runtime, job))
             running.add(task)
@@ -62,8 +62,8 @@ async def _run(runtime: Runtime, job: Job) -> None:
 
 
 MAX_CONCURRENT_MODEL_CALLS = 4
-LONGEST_NAP = 5.0
-SHORTEST_NAP = 0.05
+MAX_SLEEP = 5.0
+MIN_SLEEP = 0.05
 AFTER_TROUBLE = 2.0
 
 
@@ -75,7 +75,7 @@ async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: 
             while not stop.is_set():
                 wake.clear()
                 is_full = len(running) >= MAX_CONCURRENT_MODEL_CALLS
-                await nap(wake, LONGEST_NAP if is_full else await _look(runtime, running, wake))
+                await sleep_until(wake, MAX_SLEEP if is_full else await _look(runtime, running, wake))
     finally:
         await _finish(runtime, running, grace)
 
@@ -88,9 +88,9 @@ async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake:
         log.warning("the queue waits for the database", error=error.message)
         return AFTER_TROUBLE
     match found:
-        case Nap():
-            return min(max((found.until - runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
-        case Gone():
+        case NothingDue():
+            return min(max((found.until - runtime.now()) / SECOND, MIN_SLEEP), MAX_SLEEP)
+        case Skipped():
             return 0.0
         case Task():
             task = asyncio.create_task(_write(runtime, found))

@@ -10,9 +10,9 @@ from reedbed.worker.refresh import fetch_due_feeds
 from reedbed.worker.scheduler import (
     ask_digests,
     ask_summaries,
+    check_mailboxes,
     find_icons,
     group_stories,
-    look_into_mailboxes,
     sweep,
     tidy_up,
 )
@@ -27,7 +27,7 @@ CHORES = (
     ask_summaries,
     ask_hubs,
     read_hub_news,
-    look_into_mailboxes,
+    check_mailboxes,
     group_stories,
 )
 

@@ -4,9 +4,9 @@ import asyncio
 
 import structlog
 
-from reedbed.services.newsletters.channels import open_door
+from reedbed.services.newsletters.channels import open_mail_intake
 from reedbed.services.runtime import Runtime
-from reedbed.worker.sleep import nap
+from reedbed.worker.sleep import sleep_until
 
 log = structlog.get_logger()
 
@@ -18,10 +18,10 @@ async def take_mail(runtime: Runtime, stop: asyncio.Event) -> None:
     door = runtime.mail.door
     while door is not None and not stop.is_set():
         try:
-            server = await open_door(runtime, door)
+            server = await open_mail_intake(runtime, door)
         except OSError as error:
             log.error("mail cannot be taken here", host=door.host, port=door.port, error=str(error))
-            await nap(stop, BIND_AGAIN_SECONDS)
+            await sleep_until(stop, BIND_AGAIN_SECONDS)
             continue
         log.info("taking mail", protocol=door.protocol, host=door.host, port=door.port)
         try:

@@ -14,26 +14,26 @@ from reedbed.services.refresh import check as crawl
 from reedbed.services.refresh.check import note_breakdown, refresh_feed, turn_at
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.worker.sleep import nap, waking
+from reedbed.worker.sleep import sleep_until, waking
 
 LONGEST = 30
 """Feeds that wait in one lane; more are given back with the time of their turn."""
 
 
 @dataclass(slots=True)
-class _Lane:
+class _HostQueue:
     gate: asyncio.Semaphore
     users: int = 0
     given_back: int = 0
 
 
-class Lanes:
+class HostQueues:
     """With a `host_delay` of 0 there are none, and every feed goes at once."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._delay = runtime.fetching.host_delay
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, _HostQueue] = {}
         self.waiting = 0
         """Feeds that wait for their host, and so for nothing of ours."""
 
@@ -55,7 +55,7 @@ class Lanes:
             yield
             return
         at_once = self._runtime.fetching.host_concurrency
-        lane = self._lanes.setdefault(host, _Lane(asyncio.Semaphore(at_once)))
+        lane = self._lanes.setdefault(host, _HostQueue(asyncio.Semaphore(at_once)))
         lane.users += 1
         self.waiting += 1
         waits = True
@@ -74,12 +74,12 @@ class Lanes:
 
 log = structlog.get_logger()
 
-LONGEST_NAP = 3.0
-SHORTEST_NAP = 0.05
+MAX_SLEEP = 3.0
+MIN_SLEEP = 0.05
 AFTER_TROUBLE = 2.0
 FETCH_AGAIN = MINUTE
-LEAST_BATCH = 50
-MOST_IN_LANES = 2_000
+MIN_BATCH = 50
+MAX_IN_LANES = 2_000
 """Feeds in hand that wait for their hosts; beyond, others are not even looked for."""
 
 
@@ -98,7 +98,7 @@ class FetchLoop:
         self._writer = writer
         self._most = runtime.fetching.concurrency
         self._slots = asyncio.Semaphore(self._most)
-        self._lanes = Lanes(runtime)
+        self._lanes = HostQueues(runtime)
         self._in_hand: dict[asyncio.Task[None], DueFeed] = {}
         self._fetching: set[int] = set()
         self._more_due = True
@@ -112,7 +112,7 @@ class FetchLoop:
             except Unavailable as error:
                 log.warning("the crawl waits for the database", error=error.message)
                 seconds = AFTER_TROUBLE
-            await nap(self._wake, seconds)
+            await sleep_until(self._wake, seconds)
 
     async def finish(self, grace: float) -> None:
         put_back = [due.id for due in self._in_hand.values() if due.id not in self._fetching]
@@ -129,8 +129,8 @@ class FetchLoop:
     async def _take_more(self) -> float | None:
         """Fill up what is in hand; how long to sleep after it; None: until a feed is done."""
         busy = len(self._in_hand) - self._lanes.waiting
-        limit = max(LEAST_BATCH, 5 * self._most) - busy
-        if busy > self._most or self._lanes.waiting >= MOST_IN_LANES:
+        limit = max(MIN_BATCH, 5 * self._most) - busy
+        if busy > self._most or self._lanes.waiting >= MAX_IN_LANES:
             self._more_due = True
             return None
         claimed = await crawl.claim(self._runtime, limit=limit, per_host=self._lanes.longest)
@@ -180,8 +180,8 @@ class FetchLoop:
     async def _until_next_due(self) -> float:
         at = await crawl.next_due(self._runtime)
         if at is None:
-            return LONGEST_NAP
-        return min(max((at - self._runtime.now()) / SECOND, SHORTEST_NAP), LONGEST_NAP)
+            return MAX_SLEEP
+        return min(max((at - self._runtime.now()) / SECOND, MIN_SLEEP), MAX_SLEEP)
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

@@ -9,14 +9,14 @@ from reedbed.domain.errors import Unavailable
 from reedbed.services.digests import ask_due_digests
 from reedbed.services.images import fetch_missing_icons
 from reedbed.services.instance import back_up_when_due
-from reedbed.services.jobs import while_alone
+from reedbed.services.jobs import run_exclusively
 from reedbed.services.maintenance import CHORES, UPKEEP, bring_back_the_future, may_delete_by_age
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.summaries import ask_for_new_entries
-from reedbed.worker.sleep import nap
+from reedbed.worker.sleep import sleep_until
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _by_night(runtime))
 
 
-async def look_into_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
+async def check_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _due_mailboxes(runtime))
 
 
@@ -67,11 +67,11 @@ async def _every(
     work: Callable[[], Awaitable[None]],
 ) -> None:
     while True:
-        await nap(stop, seconds)
+        await sleep_until(stop, seconds)
         if stop.is_set():
             return
         try:
-            await while_alone(runtime, name, work)
+            await run_exclusively(runtime, name, work)
         except Unavailable as error:
             log.warning("a chore waits for the database", chore=name, error=error.message)
         except Exception:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.services.runtime import Runtime
 
 
@@ -15,7 +15,7 @@ async def waking(
     """An event that is set by every hint of these topics, unless it is for other work, and by `stop`."""
     wake = asyncio.Event()
 
-    def concerns(hint: Hint) -> bool:
+    def concerns(hint: ChangeEvent) -> bool:
         return hint.topic in topics and hint.data.get("for", work) == work
 
     async def hear() -> None:
@@ -37,7 +37,7 @@ async def waking(
             await asyncio.gather(*ears, return_exceptions=True)
 
 
-async def nap(wake: asyncio.Event, seconds: float | None) -> None:
+async def sleep_until(wake: asyncio.Event, seconds: float | None) -> None:
     """Sleep until `wake` is set; at the longest so many seconds, None: without end."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -5,11 +5,11 @@ import asyncio
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.services.jobs import while_alone
+from reedbed.services.jobs import run_exclusively
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub import read_pushes, tend_hubs
-from reedbed.worker.sleep import nap, waking
+from reedbed.worker.sleep import sleep_until, waking
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
     async with OutcomeWriter(runtime) as writer, waking(runtime, stop, "hub_news", "resync") as wake:
         while not stop.is_set():
             wake.clear()
-            await nap(wake, await _read_some(runtime, writer))
+            await sleep_until(wake, await _read_some(runtime, writer))
 
 
 async def ask_hubs(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -37,7 +37,7 @@ async def ask_hubs(runtime: Runtime, stop: asyncio.Event) -> None:
             await _tend(runtime)
             if runtime.hubs.off is not None:
                 return
-            await nap(wake, TEND_SECONDS)
+            await sleep_until(wake, TEND_SECONDS)
 
 
 async def _read_some(runtime: Runtime, writer: OutcomeWriter) -> float:
@@ -56,7 +56,7 @@ async def _tend(runtime: Runtime) -> None:
         await tend_hubs(runtime)
 
     try:
-        await while_alone(runtime, "hubs", work)
+        await run_exclusively(runtime, "hubs", work)
     except Unavailable as error:
         log.warning("hubs wait for the database", error=error.message)
     except Exception:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.events.limits import MemoryLimiter
 from reedbed.roles.app import Application, create_app
 from reedbed.services.auth import app_password_login, fever_login
@@ -220,7 +220,7 @@ async def test_status_counts_what_is_the_users(signed_in: SignIn, crawl: object)
 
 
 async def test_a_user_in_a_hurry_is_told_to_wait(runtime: Runtime, signed_in: SignIn) -> None:
-    hurried = replace(runtime, limits=Limits(requests=Allowance(3, 0.1)))
+    hurried = replace(runtime, limits=RateLimits(requests=Allowance(3, 0.1)))
     token = (await signed_in()).token
     async with new_client(create_app(hurried), headers={"Authorization": f"Bearer {token}"}) as reader:
         answers = [await reader.get("/api/v1/folders") for _ in range(4)]

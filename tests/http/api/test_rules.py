@@ -72,7 +72,7 @@ async def test_a_wrong_rule_is_refused_with_its_field(
 
 
 async def test_there_is_a_limit_with_a_message(signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "MOST_RULES", 1)
+    monkeypatch.setattr(rules, "MAX_RULES", 1)
     client = await signed_in()
     assert (await client.post(ADDRESS, json=HERONS)).status_code == 201
     refused = await client.post(ADDRESS, json=HERONS)

@@ -48,7 +48,7 @@ class Shelf:
         lines = dict(line.split("=", 1) for line in answer.text.split("\n"))
         return {"Authorization": f"GoogleLogin auth={lines['Auth']}"}
 
-    async def speak(self, base: str = API) -> "App":
+    async def set_language(self, base: str = API) -> "App":
         return App(self.app, await self.log_in(), base)
 
     async def fever(self, asked: str = "", **body: Any) -> dict[str, Any]:

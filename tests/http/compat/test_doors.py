@@ -84,7 +84,7 @@ async def test_guessing_without_end_is_slowed_down(shelf: Shelf) -> None:
 
 
 async def test_a_revoked_app_password_closes_the_door_at_once(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     assert (await app.get("user-info")).status_code == 200
     await shelf.page.delete(f"/api/v1/users/me/tokens/{shelf.password_id}")
     assert (await app.get("user-info")).status_code == 401
@@ -110,7 +110,7 @@ async def test_a_bearer_token_does_as_well(shelf: Shelf) -> None:
 
 
 async def test_an_edit_token_has_57_signs_and_lives_half_an_hour(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     token = (await app.get("token")).text
     assert re.fullmatch(r"[0-9a-zA-Z]{57}", token)
     entry = await shelf.id_of("One")
@@ -123,14 +123,14 @@ async def test_an_edit_token_has_57_signs_and_lives_half_an_hour(shelf: Shelf) -
 
 @pytest.mark.parametrize("token", ["wrong", "y", "0" * 57, "é" * 57])
 async def test_a_wrong_edit_token_is_told_by_its_header(shelf: Shelf, token: str) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     answer = await app.post("edit-tag", i=await shelf.id_of("One"), a=READ, T=token)
     assert (answer.status_code, answer.headers["x-reader-google-bad-token"]) == (401, "true")
     assert "One" in await shelf.unread_titles()
 
 
 async def test_what_nobody_knows_is_not_found_and_stubs_are_empty(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     assert (await app.get("no/such/thing")).status_code == 404
     assert await app.read("preference/list") == {"prefs": []}
     assert await app.read("preference/stream/list") == {"streamprefs": {}}
@@ -139,7 +139,7 @@ async def test_what_nobody_knows_is_not_found_and_stubs_are_empty(shelf: Shelf) 
 
 
 async def test_pages_of_any_origin_may_ask(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for answer in (
         await app.get("user-info"),
         await shelf.app.get(f"{API}/user-info"),
@@ -150,7 +150,7 @@ async def test_pages_of_any_origin_may_ask(shelf: Shelf) -> None:
 
 
 async def test_lists_are_sent_once_until_they_change(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for path in ("subscription/list", "tag/list", "unread-count", f"stream/items/ids?s={READ}&n=1000"):
         first = await app.client.get(f"{API}/{path}", headers=app.headers)
         by_tag = {**app.headers, "If-None-Match": first.headers["etag"]}

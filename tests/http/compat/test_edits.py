@@ -8,7 +8,7 @@ STATE = "user/-/state/com.google/"
 
 
 async def test_states_are_set_and_the_page_hears_of_it(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     assert (await app.post("edit-tag", i=one, a=[READ, STARRED])).text == "OK"
     state = await shelf.state_of(one)
@@ -37,7 +37,7 @@ async def test_states_are_set_and_the_page_hears_of_it(shelf: Shelf) -> None:
     ],
 )
 async def test_read_and_unread_have_many_names(shelf: Shelf, body: dict, read: bool) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     await app.post("edit-tag", i=one, **({"r": READ} if read else {"a": READ}))
     assert (await app.post("edit-tag", i=one, s="feed/1", ac="edit-tags", **body)).text == "OK"
@@ -45,7 +45,7 @@ async def test_read_and_unread_have_many_names(shelf: Shelf, body: dict, read: b
 
 
 async def test_a_contradiction_changes_nothing(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     for body in (
         {"a": READ, "r": READ},
@@ -59,7 +59,7 @@ async def test_a_contradiction_changes_nothing(shelf: Shelf) -> None:
 
 
 async def test_the_same_again_moves_no_moment(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     await app.post("edit-tag", i=one, a=STARRED)
     before = await shelf.crawl.column("SELECT marked_at FROM starred")
@@ -69,7 +69,7 @@ async def test_the_same_again_moves_no_moment(shelf: Shelf) -> None:
 
 
 async def test_labels_make_themselves_and_are_taken_off(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     await app.post("edit-tag", i=one, a=["user/-/label/Keep", "user/-/label/Later on"])
     assert (await shelf.state_of(one))["tags"] == ["Keep", "Later on"]
@@ -78,14 +78,14 @@ async def test_labels_make_themselves_and_are_taken_off(shelf: Shelf) -> None:
 
 
 async def test_a_thousand_items_are_edited_at_once(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     ids = [f"tag:google.com,2005:reader/item/{id:016x}" for id in range(1, 5_001)]
     assert (await app.post("edit-tag", i=ids, a=READ)).text == "OK"
     assert await shelf.unread_titles() == set()
 
 
 async def test_mark_all_goes_by_arrival_and_takes_every_unit(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     arrived = await shelf.fetched_at(await shelf.id_of("One"))
     for ts in (f"{arrived}000", f"{arrived}000000", str(arrived), str(arrived // 1_000)):
         assert (await app.post("mark-all-as-read", s=READING_LIST, ts=ts)).text == "OK"
@@ -101,7 +101,7 @@ async def test_mark_all_goes_by_arrival_and_takes_every_unit(shelf: Shelf) -> No
 
 @pytest.mark.parametrize("ts", [None, "", "0", "9999999999999999"])
 async def test_without_a_moment_mark_all_means_now(shelf: Shelf, ts: str | None) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     body = {} if ts is None else {"ts": ts}
     await app.post("mark-all-as-read", s=f"feed/{shelf.feeds['news']}", **body)
     assert await shelf.unread_titles() == {"Four", "Five"}
@@ -110,7 +110,7 @@ async def test_without_a_moment_mark_all_means_now(shelf: Shelf, ts: str | None)
 
 
 async def test_mark_all_knows_labels_and_stars(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one, two = await shelf.id_of("One"), await shelf.id_of("Two")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=two, a=STARRED)
@@ -124,7 +124,7 @@ async def test_mark_all_knows_labels_and_stars(shelf: Shelf) -> None:
 
 
 async def test_mark_all_takes_several_streams_or_none(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     news, tech = (f"feed/{shelf.feeds[name]}" for name in ("news", "tech"))
     assert (await app.post("mark-all-as-read", s=[news, "feed/999999"])).status_code == 400
     assert (await app.post("mark-all-as-read")).status_code == 400
@@ -136,7 +136,7 @@ async def test_mark_all_takes_several_streams_or_none(shelf: Shelf) -> None:
 async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more")
-    app = await shelf.speak()
+    app = await shelf.set_language()
     wish = {"ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/New", "t": ""}
     answer = await app.post("subscription/edit", **wish)
     assert (answer.status_code, answer.text) == (200, "OK")
@@ -156,7 +156,7 @@ async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_w
 ) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more").replace("http://", "HTTP://") + "#top"
-    app = await shelf.speak()
+    app = await shelf.set_language()
     assert (await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}")).text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
     assert shelf.site.feed_url("more") in [one["url"] for one in listed]
@@ -171,7 +171,7 @@ async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title
     shelf.site.feed("more", title="The More Times")
     shelf.site.publish("Six", feed="more")
     page = shelf.site.page("/home", feeds=("more",))
-    app = await shelf.speak()
+    app = await shelf.set_language()
     made = (await app.post("subscription/quickadd", quickadd=page)).json()
     assert made["streamName"] == "The More Times"
     listed = {one["id"]: one for one in (await app.read("subscription/list"))["subscriptions"]}
@@ -183,7 +183,7 @@ async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title
 
 
 async def test_several_feeds_are_edited_with_parallel_titles(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     names = [f"feed/{shelf.feeds['news']}", f"feed/{shelf.feeds['tech']}", "feed/999999"]
     answer = await app.post("subscription/edit", ac="edit", s=names, t=["First", "Second"])
     assert answer.text == "OK"
@@ -195,7 +195,7 @@ async def test_several_feeds_are_edited_with_parallel_titles(shelf: Shelf) -> No
 
 
 async def test_a_feed_moves_between_folders_and_out_of_all(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     news = f"feed/{shelf.feeds['news']}"
 
     async def folder() -> list[str]:
@@ -211,7 +211,7 @@ async def test_a_feed_moves_between_folders_and_out_of_all(shelf: Shelf) -> None
 
 
 async def test_unsubscribing_is_ok_also_the_second_time(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for name in (f"feed/{shelf.feeds['news']}", f"feed/{shelf.site.feed_url('tech')}", "feed/424242"):
         for _ in range(2):
             assert (await app.post("subscription/edit", ac="unsubscribe", s=name)).text == "OK"
@@ -219,7 +219,7 @@ async def test_unsubscribing_is_ok_also_the_second_time(shelf: Shelf) -> None:
 
 
 async def test_a_feed_that_was_left_is_followed_again_by_its_number(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     news = f"feed/{shelf.feeds['news']}"
     await app.post("subscription/edit", ac="unsubscribe", s=news)
     assert (await app.post("subscription/edit", ac="subscribe", s=news)).text == "OK"
@@ -230,7 +230,7 @@ async def test_a_feed_that_was_left_is_followed_again_by_its_number(shelf: Shelf
 async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     page, empty = shelf.site.page("/home", feeds=("more",)), shelf.site.page("/empty", feeds=())
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for query in (page, f"feed/{shelf.site.feed_url('more')}", page):
         made = (await app.post("subscription/quickadd", quickadd=query)).json()
         assert (made["query"], made["numResults"]) == (query, 1)
@@ -248,7 +248,7 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(s
 
 
 async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for address in (f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed", shelf.site.page("/e", feeds=())):
         answer = await app.post(
             "subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New"
@@ -259,7 +259,7 @@ async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(shelf: 
 
 
 async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     exported = await app.get("subscription/export")
     assert shelf.site.feed_url("news").encode() in exported.content
     opml = exported.content.replace(b"news.feed", b"other.feed")
@@ -276,7 +276,7 @@ async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:
 
 
 async def test_a_label_is_renamed_whether_folder_or_tag(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await app.post("edit-tag", i=await shelf.id_of("One"), a="user/-/label/Keep")
     for old, new in (("News", "Papers"), ("Keep", "Kept")):
         answer = await app.post("rename-tag", s=f"user/-/label/{old}", dest=f"user/-/label/{new}")
@@ -289,14 +289,14 @@ async def test_a_label_is_renamed_whether_folder_or_tag(shelf: Shelf) -> None:
 
 
 async def test_renaming_to_a_folder_that_exists_puts_the_feeds_there(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     answer = await app.post("rename-tag", s="user/-/label/News", dest="user/-/label/Tech")
     assert answer.text == "OK"
     assert len(await app.ids(s="user/-/label/Tech")) == 5
 
 
 async def test_a_tag_renamed_to_another_becomes_one_with_it(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one, two = await shelf.id_of("One"), await shelf.id_of("Two")
     await app.post("edit-tag", i=[one, two], a="user/-/label/Old")
     await app.post("edit-tag", i=one, a="user/-/label/New")
@@ -307,7 +307,7 @@ async def test_a_tag_renamed_to_another_becomes_one_with_it(shelf: Shelf) -> Non
 
 
 async def test_a_disabled_label_leaves_feeds_and_entries(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await app.post("edit-tag", i=await shelf.id_of("One"), a="user/-/label/Keep")
     answer = await app.post("disable-tag", s=["user/-/label/News", "user/-/label/Keep", "user/-/label/No"])
     assert answer.text == "OK"
@@ -333,7 +333,7 @@ async def test_a_token_that_may_only_read_changes_nothing(shelf: Shelf) -> None:
 
 
 async def test_changes_come_by_post_only(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for path in ("edit-tag", "mark-all-as-read", "subscription/edit", "rename-tag", "disable-tag"):
         assert (await app.get(path, s=READING_LIST)).status_code == 405
     assert len(await shelf.unread_titles()) == 5

@@ -101,7 +101,7 @@ async def test_a_feed_without_an_icon_has_one_to_look_up(shelf: Shelf) -> None:
 async def test_what_was_saved_stays_readable_after_its_feed_was_left(shelf: Shelf) -> None:
     one = await shelf.id_of("One")
     await shelf.fever("", mark="item", id=str(one), **{"as": "saved"})
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{shelf.feeds['news']}")
     assert (await shelf.fever("saved_item_ids"))["saved_item_ids"] == str(one)
     (item,) = (await shelf.fever(f"items&with_ids={one}"))["items"]

@@ -4,7 +4,7 @@ from tests.http.compat.shelf import API, KEPT_UNREAD, READ, READING_LIST, STARRE
 
 
 async def test_fluent_reader_fetches_pages_until_it_meets_what_it_knows(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     first = await app.read("stream/contents", n=3, ck=1, client="FluentReader")
     rest = await app.read("stream/contents", n=3, c=first["continuation"])
     titles = [item["title"] for item in (*first["items"], *rest["items"])]
@@ -17,7 +17,7 @@ async def test_fluent_reader_fetches_pages_until_it_meets_what_it_knows(shelf: S
 
 
 async def test_fluent_reader_marks_without_a_token_and_without_a_moment(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     item = (await app.read("stream/contents", n=1))["items"][0]["id"]
     form = {**app.headers, "Content-Type": "application/x-www-form-urlencoded"}
     for body in (

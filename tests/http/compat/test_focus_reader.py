@@ -8,5 +8,5 @@ async def test_focus_reader_knocks_first(shelf: Shelf) -> None:
         answer = await shelf.app.get(place)
         assert (answer.status_code, answer.text) == (200, "OK")
     assert (await shelf.app.get("/api/greader.php/check/compatibility")).text == "PASS"
-    app = await shelf.speak("/api/greader.php//api/greader.php/reader/api/0")
+    app = await shelf.set_language("/api/greader.php//api/greader.php/reader/api/0")
     assert len((await app.read("subscription/list/"))["subscriptions"]) == 2

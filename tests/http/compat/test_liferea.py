@@ -4,7 +4,7 @@ from tests.http.compat.shelf import READ, READING_LIST, STARRED, Shelf
 
 
 async def test_liferea_marks_by_decimal_ids(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     token = (await app.get("token")).text
     ids = await app.ids(xt=READ)
     marked = await app.post("edit-tag", i=[str(id) for id in ids[:2]], a=READ, ac="edit-tags", T=token)
@@ -15,7 +15,7 @@ async def test_liferea_marks_by_decimal_ids(shelf: Shelf) -> None:
 
 
 async def test_news_plus_follows_a_star_there_and_back(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
 
     async def starred() -> list[str]:

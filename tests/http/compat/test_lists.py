@@ -8,7 +8,7 @@ from tests.http.compat.shelf import EMAIL, READ, READING_LIST, STARRED, Shelf
 
 
 async def test_a_subscription_has_every_field_as_text(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     for one in (await app.read("subscription/list"))["subscriptions"]:
         fields = ("id", "title", "sortid", "firstitemmsec", "url", "htmlUrl", "iconUrl")
         assert all(isinstance(one[name], str) for name in fields)
@@ -21,7 +21,7 @@ async def test_a_subscription_has_every_field_as_text(shelf: Shelf) -> None:
 
 
 async def test_a_feed_never_fetched_is_listed_without_gaps(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await shelf.page.post("/api/v1/subscriptions", json={"url": "http://127.0.0.1:9/feed"})
     listed = (await app.read("subscription/list"))["subscriptions"]
     (new,) = [one for one in listed if one["url"] == "http://127.0.0.1:9/feed"]
@@ -37,7 +37,7 @@ async def test_icons_are_given_without_a_login_by_their_signed_address(shelf: Sh
         data=png.getvalue(),
     )
     await shelf.crawl.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
-    app = await shelf.speak()
+    app = await shelf.set_language()
     address = (await app.read("subscription/list"))["subscriptions"][0]["iconUrl"]
     assert address.startswith("http://127.0.0.1:8080/")
     answer = await shelf.app.get(address)
@@ -47,7 +47,7 @@ async def test_icons_are_given_without_a_login_by_their_signed_address(shelf: Sh
 
 
 async def test_tags_are_stars_folders_and_labels(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await app.post("edit-tag", i=await shelf.id_of("One"), a=["user/-/label/Keep", "user/-/label/Tech"])
     tags = (await app.read("tag/list"))["tags"]
     assert [(tag["id"], tag.get("type"), tag.get("unread_count")) for tag in tags] == [
@@ -62,7 +62,7 @@ async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(s
     made = await shelf.page.post(
         "/api/v1/folders", json={"name": "Linux", "parent_id": shelf.folders["tech"]}
     )
-    app = await shelf.speak()
+    app = await shelf.set_language()
     news = f"feed/{shelf.feeds['news']}"
     await app.post("subscription/edit", ac="edit", s=news, a="user/-/label/Tech/Linux")
     assert made.status_code == 201
@@ -79,7 +79,7 @@ async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(s
 
 
 async def test_counts_name_every_stream_with_the_moment_of_its_newest(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     one = await shelf.id_of("One")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=await shelf.id_of("Two"), a=READ)
@@ -98,7 +98,7 @@ async def test_counts_name_every_stream_with_the_moment_of_its_newest(shelf: She
 
 
 async def test_the_user_is_told_in_text(shelf: Shelf) -> None:
-    info = await (await shelf.speak()).read("user-info")
+    info = await (await shelf.set_language()).read("user-info")
     names = ("userId", "userName", "userProfileId", "userEmail")
     assert all(isinstance(info[name], str) and info[name] for name in names)
     assert info["userEmail"] == EMAIL

@@ -6,7 +6,7 @@ import pytest
 
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search import mend_search
+from reedbed.services.search import repair_search
 from reedbed.services.stories import StoryGrouper
 from reedbed.store import users
 from tests.http.compat.shelf import API, Shelf
@@ -28,7 +28,7 @@ async def muted(shelf: Shelf) -> int:
     assert made.status_code == 201, made.text
     await shelf.publish(MUTED, content="<p>The swing bridge stays closed to cars: muted words.</p>")
     await shelf.publish(SHOWN, feed="tech", content="<p>The swing bridge stays closed to cars.</p>")
-    await mend_search(shelf.crawl.runtime)
+    await repair_search(shelf.crawl.runtime)
     return await shelf.id_of(MUTED)
 
 
@@ -89,7 +89,7 @@ async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_n
 
 
 async def test_apps_are_not_sent_it(shelf: Shelf, muted: int) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     assert muted not in await app.ids() and len(await app.ids()) == 6
     assert (await app.post("stream/items/contents", i=str(muted))).json()["items"] == []
     stream = await app.client.get(f"{API}/stream/contents", headers=app.headers)

@@ -4,7 +4,7 @@ from tests.http.compat.shelf import API, READ, READING_LIST, Shelf
 
 
 async def test_netnewswire_logs_in_lists_and_fetches(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     token = (await app.get("token")).text
     listed = await app.get("subscription/list")
     headers = {**app.headers, "If-None-Match": listed.headers["etag"]}
@@ -27,7 +27,7 @@ async def test_netnewswire_logs_in_lists_and_fetches(shelf: Shelf) -> None:
 async def test_netnewswire_adds_a_feed_to_a_folder_and_finds_it_again(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more")
-    app = await shelf.speak()
+    app = await shelf.set_language()
     token = (await app.get("token")).text
     body = {"T": token, "ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/News", "t": ""}
     assert (await app.post("subscription/edit", **body)).status_code == 200

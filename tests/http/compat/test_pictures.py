@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from reedbed.roles.app import Application
-from reedbed.services.newsletters.receive import Delivery, Received, receive
+from reedbed.services.newsletters.receive import MailDelivery, Received, receive
 from reedbed.services.runtime import ImagePolicy
 from tests.clients import Client, new_client
 from tests.http.compat.shelf import Shelf
@@ -17,8 +17,8 @@ AT_HOME = "http://192.168.1.5:8080"
 
 async def test_a_picture_inside_a_newsletter_opens_without_a_cookie(shelf: Shelf) -> None:
     runtime, user_id = shelf.crawl.runtime, shelf.page.user_id
-    assert await receive(runtime, Delivery("imap", user_id=user_id), LETTER.raw) == Received(new=1)
-    app = await shelf.speak()
+    assert await receive(runtime, MailDelivery("imap", user_id=user_id), LETTER.raw) == Received(new=1)
+    app = await shelf.set_language()
     (item,) = (await app.read("stream/contents/", n=1))["items"]
     (address,) = SOURCE.findall(item["summary"]["content"])
     assert address.startswith("http://127.0.0.1:8080/images/")
@@ -30,8 +30,8 @@ async def test_a_picture_inside_a_newsletter_opens_without_a_cookie(shelf: Shelf
 
 async def test_nobody_else_can_make_the_address_of_such_a_picture(shelf: Shelf) -> None:
     runtime, user_id = shelf.crawl.runtime, shelf.page.user_id
-    await receive(runtime, Delivery("imap", user_id=user_id), LETTER.raw)
-    app = await shelf.speak()
+    await receive(runtime, MailDelivery("imap", user_id=user_id), LETTER.raw)
+    app = await shelf.set_language()
     (item,) = (await app.read("stream/contents/", n=1))["items"]
     (address,) = SOURCE.findall(item["summary"]["content"])
     place, _, name = address.rpartition("/")

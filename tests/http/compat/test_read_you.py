@@ -12,7 +12,7 @@ async def test_read_you_never_takes_unread_entries_for_read(shelf: Shelf) -> Non
         "service": "reader",
     }
     login = (await shelf.app.post("/api/greader.php/accounts/ClientLogin", data=words)).json()
-    app = await shelf.speak()
+    app = await shelf.set_language()
     app.headers = {"Authorization": f"GoogleLogin auth={login['Auth']}"}
     one = await shelf.id_of("One")
     await app.post("edit-tag", i=f"{LONG}{one:016x}", a=READ, T=(await app.get("token")).text)
@@ -23,7 +23,7 @@ async def test_read_you_never_takes_unread_entries_for_read(shelf: Shelf) -> Non
 
 
 async def test_read_you_pastes_the_continuation(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     first = await app.read("stream/items/ids", s=READING_LIST, n=3)
     address = f"{API}/stream/items/ids?output=json&s={READING_LIST}&n=3&c={first['continuation']}"
     rest = (await app.client.get(address, headers=app.headers)).json()
@@ -32,6 +32,6 @@ async def test_read_you_pastes_the_continuation(shelf: Shelf) -> None:
 
 
 async def test_read_you_logs_in_again_when_told_401(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     app.headers = {"Authorization": "GoogleLogin auth=old"}
     assert (await app.get("user-info")).status_code == 401

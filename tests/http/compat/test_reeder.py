@@ -4,7 +4,7 @@ from tests.http.compat.shelf import READ, READING_LIST, STARRED, Shelf
 
 
 async def test_reeder_synchronises(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     unread = await app.read("stream/items/ids", s=READING_LIST, xt=READ, n=10_000, client="Reeder")
     starred = await app.read("stream/items/ids", s=STARRED, n=10_000)
     assert (len(unread["itemRefs"]), starred["itemRefs"]) == (5, [])

@@ -4,7 +4,7 @@ from tests.http.compat.shelf import LONG, READ, READING_LIST, STARRED, Shelf
 
 
 async def test_rss_guard_synchronises_by_ids(shelf: Shelf) -> None:
-    app = await shelf.speak()
+    app = await shelf.set_language()
     await app.post("edit-tag", i=await shelf.id_of("One"), a=READ, T="")
     for name in (READING_LIST, STARRED, f"feed/{shelf.feeds['news']}"):
         assert (await app.get("stream/items/ids", s=name, n=200_000)).status_code == 200

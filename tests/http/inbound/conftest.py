@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.newsletters import MailDoor, MailPolicy
+from reedbed.domain.newsletters import MailIntake, MailPolicy
 from reedbed.ingest.mail import imap
 from reedbed.roles.app import create_app
-from reedbed.services.newsletters.channels import open_door
+from reedbed.services.newsletters.channels import open_mail_intake
 from reedbed.services.newsletters.senders import add_address, written
 from tests.amazon import TOPIC, Amazon
 from tests.clients import new_client
@@ -47,8 +47,8 @@ async def world(
         crawl.runtime = replace(crawl.runtime, mail=policy, fetcher=fetcher)
         user_id = await crawl.person()
         address = await add_address(crawl.runtime, user_id, "Letters")
-        door = MailDoor("127.0.0.1", free_port(), per_minute=1_000)
-        server = await open_door(crawl.runtime, door)
+        door = MailIntake("127.0.0.1", free_port(), per_minute=1_000)
+        server = await open_mail_intake(crawl.runtime, door)
         async with new_client(create_app(crawl.runtime)) as client:
             yield World(
                 crawl, client, user_id, written(crawl.runtime, address), door.port, imap_service, amazon

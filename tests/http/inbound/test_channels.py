@@ -11,8 +11,8 @@ import pytest
 from reedbed.domain.errors import Invalid
 from reedbed.domain.newsletters import Mail, feed_url, sender_key
 from reedbed.ingest.mail.message import read_mime
-from reedbed.services.newsletters.channels import EVERY, MailboxWish, add_mailbox, check_due_mailboxes
-from reedbed.services.newsletters.receive import letter_of
+from reedbed.services.newsletters.channels import EVERY, MailboxOptions, add_mailbox, check_due_mailboxes
+from reedbed.services.newsletters.receive import email_for
 from tests.http.inbound.world import CHANNELS, SAMPLES, Channel, World, by_ses, by_smtp, stored
 from tests.mailserver import PASSWORD
 from tests.sample_mail import Sample
@@ -38,7 +38,7 @@ async def test_what_is_delivered_twice_is_stored_once(world: World, channel: Cha
 async def test_a_mailbox_is_read_on_where_it_was_left_and_never_changed(world: World) -> None:
     user = world.imap.new_user()
     world.imap.deliver(user, SAMPLES[0].raw)
-    wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.plain_port, security="starttls")
+    wish = MailboxOptions("localhost", user, PASSWORD, port=world.imap.plain_port, security="starttls")
     box = await add_mailbox(world.runtime, world.user_id, wish)
     await check_due_mailboxes(world.runtime)
     world.imap.deliver(user, SAMPLES[1].raw)
@@ -65,7 +65,7 @@ async def test_a_mailbox_is_read_on_where_it_was_left_and_never_changed(world: W
 )
 async def test_a_mailbox_that_does_not_open_says_why(world: World, change: dict[str, str], said: str) -> None:
     user = world.imap.new_user()
-    wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.tls_port)
+    wish = MailboxOptions("localhost", user, PASSWORD, port=world.imap.tls_port)
     with pytest.raises(Invalid, match=said):
         await add_mailbox(world.runtime, world.user_id, replace(wish, **change))
 
@@ -76,13 +76,13 @@ async def test_a_mail_server_that_hangs_up_is_told_in_plain_words(world: World) 
 
     async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
         port = server.sockets[0].getsockname()[1]
-        wish = MailboxWish("localhost", "ann", PASSWORD, port=port, security="starttls")
+        wish = MailboxOptions("localhost", "ann", PASSWORD, port=port, security="starttls")
         with pytest.raises(Invalid, match="ended the connection"):
             await add_mailbox(world.runtime, world.user_id, wish)
 
 
 async def test_a_mailbox_that_fails_is_tried_again_later_and_later(world: World) -> None:
-    wish = MailboxWish("localhost", world.imap.new_user(), PASSWORD, port=world.imap.tls_port)
+    wish = MailboxOptions("localhost", world.imap.new_user(), PASSWORD, port=world.imap.tls_port)
     box = await add_mailbox(world.runtime, world.user_id, wish)
     await world.crawl.change("UPDATE mail_boxes SET password = 'changed'")
     waits: list[int] = []
@@ -101,7 +101,7 @@ async def test_the_samples_say_what_they_should() -> None:
     for sample in SAMPLES:
         mail = read_mime(sample.raw)
         assert isinstance(mail, Mail)
-        letter = letter_of(mail)
+        letter = email_for(mail)
         assert (mail.subject, mail.sender.lower(), mail.sender_name) == (
             sample.subject, sample.sender.lower(), sample.sender_name,
         )  # fmt: skip
@@ -133,7 +133,7 @@ async def test_findings_of_a_server_nobody_knows_are_not_believed(world: World) 
 def _expected(sample: Sample) -> tuple[Any, ...]:
     mail = read_mime(sample.raw)
     assert isinstance(mail, Mail)
-    letter = letter_of(mail)
+    letter = email_for(mail)
     return (
         feed_url(sender_key(mail.sender)),
         letter.guid,

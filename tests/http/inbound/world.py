@@ -6,8 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reedbed.domain.newsletters import MailDoor
-from reedbed.services.newsletters.channels import MailboxWish, add_mailbox, check_due_mailboxes, open_door
+from reedbed.domain.newsletters import MailIntake
+from reedbed.services.newsletters.channels import (
+    MailboxOptions,
+    add_mailbox,
+    check_due_mailboxes,
+    open_mail_intake,
+)
 from reedbed.services.runtime import Runtime
 from tests.amazon import Amazon, ses_message
 from tests.clients import Client
@@ -52,8 +57,8 @@ async def by_smtp(world: World, sent: list[Sample]) -> None:
 
 
 async def by_lmtp(world: World, sent: list[Sample]) -> None:
-    door = MailDoor("127.0.0.1", free_port(), "lmtp", per_minute=1_000)
-    server = await open_door(world.runtime, door)
+    door = MailIntake("127.0.0.1", free_port(), "lmtp", per_minute=1_000)
+    server = await open_mail_intake(world.runtime, door)
 
     def send() -> None:
         with smtplib.LMTP("127.0.0.1", door.port) as lmtp:
@@ -68,7 +73,7 @@ async def by_imap(world: World, sent: list[Sample]) -> None:
     user = world.imap.new_user()
     for sample in sent:
         world.imap.deliver(user, sample.raw, "Letters")
-    wish = MailboxWish("localhost", user, PASSWORD, port=world.imap.tls_port, folder="Letters")
+    wish = MailboxOptions("localhost", user, PASSWORD, port=world.imap.tls_port, folder="Letters")
     await add_mailbox(world.runtime, world.user_id, wish)
     assert await check_due_mailboxes(world.runtime) == 1
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reedbed.domain.sign_in import Provider
-from reedbed.domain.users import Allowance, Limits
-from reedbed.ingest.http.requests import Exchanger
+from reedbed.domain.users import Allowance, RateLimits
+from reedbed.ingest.http.requests import HttpCaller
 from reedbed.ingest.oidc import OidcClient
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AccountPolicy, SignInPolicy
@@ -30,10 +30,10 @@ async def provider() -> AsyncIterator[OidcProvider]:
 async def browse(crawl: Crawl, provider: OidcProvider) -> AsyncIterator[Browse]:
     """A new browser at a server that knows this provider."""
     opened: list[Client] = []
-    exchanger = Exchanger([provider.url], user_agent="tests", timeout=5)
+    exchanger = HttpCaller([provider.url], user_agent="tests", timeout=5)
     crawl.runtime = replace(
         crawl.runtime,
-        limits=Limits(PLENTY, PLENTY, PLENTY, PLENTY),
+        limits=RateLimits(PLENTY, PLENTY, PLENTY, PLENTY),
         sign_in=SignInPolicy({"oidc": provider.as_oidc()}, OidcClient(exchanger, crawl.clock)),
     )
 

@@ -8,7 +8,7 @@ import jwt
 import pytest
 
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.domain.users import Allowance, Limits
+from reedbed.domain.users import Allowance, RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import SignInPolicy
 from tests.clients import BASE_URL, new_client
@@ -224,7 +224,7 @@ async def test_the_doors_say_what_there_is(crawl: Crawl, provider: OidcProvider,
 
 async def test_sign_ins_are_limited(crawl: Crawl, provider: OidcProvider, browse: Browse) -> None:
     await new_person(crawl)
-    browser = browse(limits=Limits(login=Allowance(2, 0.001)))
+    browser = browse(limits=RateLimits(login=Allowance(2, 0.001)))
     statuses = [(await browser.get("/login/with/oidc")).status_code for _ in range(3)]
     assert statuses == [303, 303, 429]
     backs = [(await browser.get("/login/back/oidc?state=x")).status_code for _ in range(3)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.email import Letter, Sent
+from reedbed.domain.email import Email, Sent
 from reedbed.domain.times import DAY
 from reedbed.roles.app import Application, create_app
 from reedbed.services.auth import MADE_AHEAD
@@ -23,9 +23,9 @@ class Postbox:
     """Takes every letter and keeps it."""
 
     def __init__(self) -> None:
-        self.letters: list[Letter] = []
+        self.letters: list[Email] = []
 
-    async def send(self, letter: Letter, now: int) -> Sent:
+    async def send(self, letter: Email, now: int) -> Sent:
         self.letters.append(letter)
         return Sent()
 

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reedbed.domain.live import Hint
-from reedbed.events.bus import new_hint_id
+from reedbed.domain.live import ChangeEvent
+from reedbed.events.bus import new_event_id
 from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from tests.clients import SignIn
@@ -18,7 +18,7 @@ class Arriving:
     runtime: Runtime
 
     def read(self) -> Any:
-        self.runtime.bus.deliver(Hint("new_entry", id=new_hint_id()))
+        self.runtime.bus.deliver(ChangeEvent("new_entry", id=new_event_id()))
         return self.runtime.db.read()
 
     def __getattr__(self, name: str) -> Any:

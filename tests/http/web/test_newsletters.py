@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.newsletters import MailPolicy
-from reedbed.services.newsletters.receive import Delivery, Received, receive
+from reedbed.services.newsletters.receive import MailDelivery, Received, receive
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters
 from tests.clients import Client, SignIn
@@ -24,7 +24,7 @@ def runtime(crawl: Crawl) -> Runtime:
 
 
 async def sent(runtime: Runtime, client: Client, name: str) -> None:
-    outcome = await receive(runtime, Delivery("imap", user_id=client.user_id), SAMPLES[name].raw)
+    outcome = await receive(runtime, MailDelivery("imap", user_id=client.user_id), SAMPLES[name].raw)
     assert outcome == Received(new=1)
 
 
@@ -92,7 +92,7 @@ async def test_who_gives_no_name_asks_for_a_confirmation_by_address(
     reader = await signed_in()
     raw = SAMPLES["confirmation"].raw
     nameless = re.sub(rb"(?m)^From: .*\r$", b"From: join@lists.example.org\r", raw, count=1)
-    await receive(runtime, Delivery("imap", user_id=reader.user_id), nameless)
+    await receive(runtime, MailDelivery("imap", user_id=reader.user_id), nameless)
     assert "<bdi>join@lists.example.org</bdi>" in (await reader.get("/unread")).text
 
 
@@ -102,7 +102,7 @@ async def test_a_sender_is_blocked_and_unblocked(signed_in: SignIn, runtime: Run
     (sender,) = (await reader.get("/api/v1/newsletters/senders")).json()["items"]
     await reader.post(f"{SETTINGS}/senders/{sender['id']}/block")
     assert "blocked" in (await reader.get(SETTINGS)).text
-    again = await receive(runtime, Delivery("imap", user_id=reader.user_id), SAMPLES["plain"].raw)
+    again = await receive(runtime, MailDelivery("imap", user_id=reader.user_id), SAMPLES["plain"].raw)
     assert not isinstance(again, Received)
     unblocked = await reader.patch(f"/api/v1/newsletters/senders/{sender['id']}", json={"blocked": False})
     assert unblocked.json()["blocked"] is False

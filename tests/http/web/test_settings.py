@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote
 from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import create_owner, log_in
-from reedbed.web.views.layout import Look
+from reedbed.web.views.layout import Theme
 from tests.clients import Client, SignIn
 from tests.crawling import Crawl
 from tests.feedsite import FeedSite
@@ -17,10 +17,10 @@ PASSWORD = "seven herons in the reeds"
 
 
 def test_the_look_is_read_as_the_server_and_as_the_script_write_it() -> None:
-    look = Look(theme="dark", density="titles", side=14, scroll_marks=True, folded=frozenset({"3"}))
-    assert Look.from_cookie(look.to_cookie()) == look
-    assert Look.from_cookie(unquote(look.to_cookie())) == look
-    assert Look.from_cookie("theme=%%%&density=purple&side=999") == Look()
+    look = Theme(theme="dark", density="titles", side=14, scroll_marks=True, folded=frozenset({"3"}))
+    assert Theme.from_cookie(look.to_cookie()) == look
+    assert Theme.from_cookie(unquote(look.to_cookie())) == look
+    assert Theme.from_cookie("theme=%%%&density=purple&side=999") == Theme()
 
 
 async def test_the_look_belongs_to_the_device_and_is_there_at_the_first_paint(reader: Client) -> None:

@@ -5,7 +5,7 @@ import pytest
 import pytest_asyncio
 
 from reedbed.domain.refresh.outcomes import Failed
-from reedbed.domain.subscriptions import Candidate, Discovery
+from reedbed.domain.subscriptions import Discovery, FeedCandidate
 from reedbed.ingest.discovery import discover, looks_like_feed
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
@@ -33,7 +33,7 @@ async def test_an_address_that_is_a_feed_is_the_only_candidate(
 ) -> None:
     site.pages["/x"] = body
     found = await _discover(fetcher, site.url("/x"))
-    assert found.candidates == (Candidate(site.url("/x"), title, kind, "direct"),)
+    assert found.candidates == (FeedCandidate(site.url("/x"), title, kind, "direct"),)
     assert found.document is not None and found.document.body == body, "it need not be fetched again"
     assert site.asked == ["/x"]
 
@@ -59,8 +59,8 @@ async def test_a_page_names_its_feeds_and_nothing_else_is_asked(site: Pages, fet
     )
     found = await _discover(fetcher, site.url())
     assert found.candidates == (
-        Candidate(site.url("/rss.xml"), "Marsh", "rss", "link"),
-        Candidate(site.url("/atom"), "Atom", "atom", "link"),
+        FeedCandidate(site.url("/rss.xml"), "Marsh", "rss", "link"),
+        FeedCandidate(site.url("/atom"), "Atom", "atom", "link"),
     )
     assert site.asked == ["/"]
 
@@ -68,7 +68,7 @@ async def test_a_page_names_its_feeds_and_nothing_else_is_asked(site: Pages, fet
 async def test_an_anchor_that_looks_like_a_feed_is_tried(site: Pages, fetcher: Fetcher) -> None:
     site.pages |= {"/": b'<a href="/nonsense.rss">x</a><a href="/news.rss">RSS</a>', "/news.rss": RSS}
     found = await _discover(fetcher, site.url())
-    assert found.candidates == (Candidate(site.url("/news.rss"), "Reeds", "rss", "anchor"),)
+    assert found.candidates == (FeedCandidate(site.url("/news.rss"), "Reeds", "rss", "anchor"),)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_a_page_without_any_link_is_asked_at_the_usual_paths(
 ) -> None:
     site.pages |= {"/about": b"<html><p>Hello", path: ATOM}
     found = await _discover(fetcher, site.url("/about"))
-    assert found.candidates == (Candidate(site.url(path), "Marsh", "atom", "guess"),)
+    assert found.candidates == (FeedCandidate(site.url(path), "Marsh", "atom", "guess"),)
 
 
 async def test_usual_paths_are_tried_below_the_page_first(site: Pages, fetcher: Fetcher) -> None:
@@ -94,7 +94,7 @@ async def test_a_profile_of_a_federated_site_is_tried_by_its_pattern(
 ) -> None:
     site.pages |= {"/@reed": hidden, "/@reed.rss": RSS}
     found = await _discover(fetcher, site.url("/@reed"))
-    assert found.candidates == (Candidate(site.url("/@reed.rss"), "Reeds", "rss", "known"),)
+    assert found.candidates == (FeedCandidate(site.url("/@reed.rss"), "Reeds", "rss", "known"),)
     assert site.asked == ["/@reed", "/@reed.rss"]
 
 

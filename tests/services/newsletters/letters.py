@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reedbed.services.newsletters.receive import Delivery, Received, Refused, receive
+from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, receive
 from reedbed.services.newsletters.senders import add_address, written
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters, subscriptions
@@ -18,9 +18,9 @@ async def address_of(runtime: Runtime, user_id: int) -> str:
     return written(runtime, await add_address(runtime, user_id, "Letters"))
 
 
-async def sent(runtime: Runtime, user_id: int, sample: Sample | bytes) -> Received | Refused:
+async def sent(runtime: Runtime, user_id: int, sample: Sample | bytes) -> Received | MailRejected:
     raw = sample if isinstance(sample, bytes) else sample.raw
-    return await receive(runtime, Delivery("imap", user_id=user_id), raw)
+    return await receive(runtime, MailDelivery("imap", user_id=user_id), raw)
 
 
 async def the_sender(runtime: Runtime, user_id: int) -> Any:

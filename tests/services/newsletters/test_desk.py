@@ -9,8 +9,8 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.retention import removed_key
 from reedbed.domain.rules import Condition, Field, Operator, read_action
-from reedbed.services.newsletters.channels import MailboxWish, add_mailbox
-from reedbed.services.newsletters.receive import Delivery, Received, Refused, receive
+from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox
+from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, receive
 from reedbed.services.newsletters.senders import (
     add_address,
     block_address,
@@ -21,7 +21,7 @@ from reedbed.services.newsletters.senders import (
     written,
 )
 from reedbed.services.rules.manage import RuleDraft, create_rule
-from reedbed.services.subscriptions.manage import Change, change_subscription, refresh_all
+from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription, refresh_all
 from reedbed.services.transfer.opml import export_opml
 from reedbed.store import newsletters
 from reedbed.store.entries import write as removed
@@ -33,7 +33,7 @@ from tests.services.newsletters.letters import DOMAIN, PLAIN, SAMPLES, address_o
 async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(crawl: Crawl) -> None:
     runtime, mine, theirs = crawl.runtime, await crawl.person(), await crawl.person()
     to = await address_of(runtime, mine), await address_of(runtime, theirs)
-    outcome = await receive(runtime, Delivery("smtp", to), PLAIN.raw)
+    outcome = await receive(runtime, MailDelivery("smtp", to), PLAIN.raw)
 
     assert outcome == Received(new=2)
     rows = await crawl.rows("SELECT url, owner_id, kind FROM feeds ORDER BY owner_id")
@@ -61,7 +61,7 @@ async def test_its_title_can_be_changed_with_the_address_the_form_sends_back(cra
     mine = await crawl.person()
     await sent(crawl.runtime, mine, PLAIN)
     (followed,) = await following(crawl.runtime, mine)
-    change = Change(title="My letter", url=followed.url)
+    change = SubscriptionChange(title="My letter", url=followed.url)
     assert (await change_subscription(crawl.runtime, mine, followed.id, change)).title == "My letter"
 
 
@@ -101,7 +101,7 @@ async def test_a_blocked_sender_is_refused_until_unblocked(crawl: Crawl) -> None
     again = PLAIN.raw.replace(b"<plain@", b"<plain2@")
 
     refusal = await sent(runtime, mine, again)
-    assert isinstance(refusal, Refused) and refusal.why == "blocked"
+    assert isinstance(refusal, MailRejected) and refusal.why == "blocked"
     assert (await the_sender(runtime, mine)).refused == 1
     await unblock_sender(runtime, mine, sender.id)
     assert await sent(runtime, mine, again) == Received(new=1)
@@ -110,7 +110,7 @@ async def test_a_blocked_sender_is_refused_until_unblocked(crawl: Crawl) -> None
 async def test_a_sender_can_be_blocked_before_its_first_mail(crawl: Crawl) -> None:
     mine = await crawl.person()
     await block_address(crawl.runtime, mine, "Plain@Letters.example.org")
-    assert isinstance(await sent(crawl.runtime, mine, PLAIN), Refused)
+    assert isinstance(await sent(crawl.runtime, mine, PLAIN), MailRejected)
     assert await following(crawl.runtime, mine) == []
 
 
@@ -165,7 +165,7 @@ async def test_a_confirmation_waits_in_front_for_its_reader(crawl: Crawl) -> Non
 async def test_what_is_no_mail_is_refused_and_leaves_nothing(crawl: Crawl, raw: bytes, why: str) -> None:
     mine = await crawl.person()
     outcome = await sent(crawl.runtime, mine, raw)
-    assert isinstance(outcome, Refused) and outcome.why == why
+    assert isinstance(outcome, MailRejected) and outcome.why == why
     for table in ("feeds", "entries", "mail_senders"):
         assert await crawl.column(f"SELECT count(*) FROM {table}") == [0]
 
@@ -178,10 +178,10 @@ async def test_addresses_are_random_named_several_and_revocable(crawl: Crawl) ->
     with pytest.raises(NotFound):
         await revoke_address(runtime, other, first.id)
     await revoke_address(runtime, mine, first.id)
-    gone = await receive(runtime, Delivery("smtp", (written(runtime, first),)), PLAIN.raw)
-    assert isinstance(gone, Refused) and gone.why == "unknown"
+    gone = await receive(runtime, MailDelivery("smtp", (written(runtime, first),)), PLAIN.raw)
+    assert isinstance(gone, MailRejected) and gone.why == "unknown"
     tagged = written(runtime, second).upper().replace("@", "+shop@")
-    assert await receive(runtime, Delivery("smtp", (tagged,)), PLAIN.raw) == Received(new=1)
+    assert await receive(runtime, MailDelivery("smtp", (tagged,)), PLAIN.raw) == Received(new=1)
 
 
 async def test_without_a_domain_an_address_says_why_there_is_none(crawl: Crawl) -> None:
@@ -191,7 +191,7 @@ async def test_without_a_domain_an_address_says_why_there_is_none(crawl: Crawl) 
 
 
 async def test_a_mailbox_in_a_private_network_is_out_of_reach(crawl: Crawl) -> None:
-    wish = MailboxWish("10.1.2.3", "reader", "secret")
+    wish = MailboxOptions("10.1.2.3", "reader", "secret")
     with pytest.raises(Invalid, match="private network"):
         await add_mailbox(crawl.runtime, await crawl.person(), wish)
 
@@ -218,7 +218,7 @@ async def test_bombs_are_refused_in_bounded_time(crawl: Crawl) -> None:
     for bomb in (deep, wide):
         async with asyncio.timeout(20):
             outcome = await sent(runtime, mine, head + bomb)
-        assert isinstance(outcome, Refused) and outcome.why == "unreadable"
+        assert isinstance(outcome, MailRejected) and outcome.why == "unreadable"
 
 
 async def test_a_large_mail_is_read_in_a_process_of_its_own(crawl: Crawl) -> None:

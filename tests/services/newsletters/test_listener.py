@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.newsletters import MailDoor
-from reedbed.services.newsletters.channels import open_door
+from reedbed.domain.newsletters import MailIntake
+from reedbed.services.newsletters.channels import open_mail_intake
 from tests.crawling import Crawl
 from tests.mailserver import make_certificate
 from tests.servers import free_port
@@ -18,14 +18,16 @@ from tests.services.newsletters.letters import PLAIN, address_of
 
 
 @pytest.fixture
-async def door(crawl: Crawl) -> AsyncIterator[MailDoor]:
-    door = MailDoor("127.0.0.1", free_port(), per_minute=30)
-    server = await open_door(crawl.runtime, door)
+async def door(crawl: Crawl) -> AsyncIterator[MailIntake]:
+    door = MailIntake("127.0.0.1", free_port(), per_minute=30)
+    server = await open_mail_intake(crawl.runtime, door)
     yield door
     server.close()
 
 
-async def test_unknown_recipients_and_other_domains_are_refused_at_once(crawl: Crawl, door: MailDoor) -> None:
+async def test_unknown_recipients_and_other_domains_are_refused_at_once(
+    crawl: Crawl, door: MailIntake
+) -> None:
     mine = await address_of(crawl.runtime, await crawl.person())
     local = mine.partition("@")[0]
 
@@ -41,7 +43,7 @@ async def test_unknown_recipients_and_other_domains_are_refused_at_once(crawl: C
 
 
 async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
-    crawl: Crawl, door: MailDoor
+    crawl: Crawl, door: MailIntake
 ) -> None:
     mine = await address_of(crawl.runtime, await crawl.person())
 
@@ -60,7 +62,7 @@ async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
     assert await asyncio.to_thread(send) == [552, 552]
 
 
-async def test_whoever_sends_too_many_is_asked_to_come_later(crawl: Crawl, door: MailDoor) -> None:
+async def test_whoever_sends_too_many_is_asked_to_come_later(crawl: Crawl, door: MailIntake) -> None:
     def knock() -> list[int]:
         with smtplib.SMTP("127.0.0.1", door.port) as smtp:
             smtp.ehlo("client.example")
@@ -74,7 +76,7 @@ async def test_whoever_sends_too_many_is_asked_to_come_later(crawl: Crawl, door:
     assert codes[:30] == [250] * 30 and codes[-1] == 450
 
 
-async def test_a_crowd_from_one_address_is_turned_away(door: MailDoor) -> None:
+async def test_a_crowd_from_one_address_is_turned_away(door: MailIntake) -> None:
     def crowd() -> bytes:
         guests = [socket.create_connection(("127.0.0.1", door.port), 5) for _ in range(21)]
         try:
@@ -89,8 +91,8 @@ async def test_a_crowd_from_one_address_is_turned_away(door: MailDoor) -> None:
 async def test_mail_comes_encrypted_where_there_is_a_certificate(crawl: Crawl, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make_certificate(tmp_path)
-    door = MailDoor("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
-    server = await open_door(crawl.runtime, door)
+    door = MailIntake("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
+    server = await open_mail_intake(crawl.runtime, door)
     mine = await address_of(crawl.runtime, await crawl.person())
 
     def send() -> None:
@@ -105,7 +107,7 @@ async def test_mail_comes_encrypted_where_there_is_a_certificate(crawl: Crawl, t
     assert await crawl.column("SELECT count(*) FROM entries") == [1]
 
 
-async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(crawl: Crawl, door: MailDoor) -> None:
+async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(crawl: Crawl, door: MailIntake) -> None:
     mine = await address_of(crawl.runtime, await crawl.person())
     await crawl.change("ALTER TABLE mail_senders RENAME TO elsewhere")
 

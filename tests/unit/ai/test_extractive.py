@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from reedbed.ai.extractive import LONGEST_LINE, LONGEST_TEXT, extract, sentences
+from reedbed.ai.extractive import MAX_LINE_LENGTH, MAX_TEXT_LENGTH, extract, sentences
 
 NEWS = """By Jo Reed
 Published on Sunday
@@ -26,7 +26,7 @@ def test_it_says_the_important_thing_first_and_leaves_out_what_is_no_prose() -> 
 
 def test_the_line_is_short_and_no_repetition_of_the_title() -> None:
     found = extract("The harbour of Marrowby will close to cargo ships", NEWS)
-    assert 20 < len(found.one_line) <= LONGEST_LINE
+    assert 20 < len(found.one_line) <= MAX_LINE_LENGTH
     assert not found.one_line.startswith("But")
 
 
@@ -59,7 +59,7 @@ def test_a_chinese_article_gets_a_summary_of_its_own_sentences() -> None:
 @pytest.mark.parametrize("text", ["", "   \n ", "OK", "x" * 100_000, "Heading only\n" * 500, "?! " * 5_000])
 def test_strange_texts_give_something_bounded(text: str) -> None:
     found = extract("", text)
-    assert len(found.text) <= LONGEST_TEXT and len(found.one_line) <= LONGEST_LINE
+    assert len(found.text) <= MAX_TEXT_LENGTH and len(found.one_line) <= MAX_LINE_LENGTH
 
 
 def test_a_thousand_words_take_less_than_twenty_milliseconds() -> None:

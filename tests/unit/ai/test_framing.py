@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.ai.model import Answer, MockModel
+from reedbed.ai.model import Completion, MockModel
 from reedbed.ai.prompts import framing_prompt
 from reedbed.ai.responses import read_framing
 from reedbed.domain.framing import CATEGORIES, SCORES, Analysis
@@ -86,6 +86,6 @@ def test_nonsense_is_no_analysis(nonsense: str) -> None:
 
 async def test_the_mock_answers_as_asked() -> None:
     answer = await MockModel().ask(framing_prompt("A vote", "S", "Text", "", None))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Completion)
     found = read_framing(answer.text, "A vote", model="mock", language="")
     assert found is not None and found.overall.quote == "A vote"

@@ -4,7 +4,7 @@ import pytest
 
 from reedbed.domain.errors import Invalid
 from reedbed.ingest.article import selectors as article_selecting
-from reedbed.ingest.article.extract import Article, NotAnArticle, extract_article
+from reedbed.ingest.article.extract import ExtractedArticle, NotAnArticle, extract_article
 
 URL = "https://site.example/2026/story.html"
 SENTENCE = "The reeds along the shore had grown so tall that year that nobody could see the water any more. "
@@ -39,9 +39,9 @@ PAGE = f"""
 """
 
 
-def article(source: str | bytes, **options: str) -> Article:
+def article(source: str | bytes, **options: str) -> ExtractedArticle:
     found = extract_article(source, URL, **options)
-    assert isinstance(found, Article)
+    assert isinstance(found, ExtractedArticle)
     return found
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from reedbed.domain.auth import LIVES, life_in_words, link_url
-from reedbed.domain.email import link_letter
+from reedbed.domain.email import link_email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.users import (
     Preferences,
-    Scope,
+    TokenScope,
     change_preferences,
     check_token_name,
     device_name,
@@ -18,7 +18,7 @@ from reedbed.domain.users import (
 
 
 def test_whoever_writes_may_read() -> None:
-    assert read_scopes(["write"]) == {Scope.READ, Scope.WRITE}
+    assert read_scopes(["write"]) == {TokenScope.READ, TokenScope.WRITE}
     assert scope_words(read_scopes(["admin", "write"])) == "read write admin"
 
 
@@ -96,7 +96,7 @@ def test_preferences_change_choice_by_choice() -> None:
 @pytest.mark.parametrize("purpose", LIVES)
 def test_a_letter_names_its_link_once_and_how_long_it_works(purpose: str) -> None:
     url = link_url("https://reader.example", purpose, "secret")
-    letter = link_letter("a@example.org", purpose, url)
+    letter = link_email("a@example.org", purpose, url)
     assert letter.text.count(url) == 1
     assert life_in_words(purpose) in letter.text
     assert "secret" not in letter.subject

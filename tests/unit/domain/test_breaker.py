@@ -1,6 +1,15 @@
 """The breaker's transitions, its pace and its rests, on plain values."""
 
-from reedbed.domain.ai import Breaker, BreakerPolicy, Wait, admit, failed, limited, shown_state, succeeded
+from reedbed.domain.ai import (
+    Breaker,
+    BreakerPolicy,
+    BreakerWait,
+    admit,
+    failed,
+    limited,
+    shown_state,
+    succeeded,
+)
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 
 POLICY = BreakerPolicy()
@@ -32,7 +41,7 @@ def test_a_success_in_between_starts_the_count_again() -> None:
 
 
 def test_an_open_one_is_left_alone_until_it_has_rested() -> None:
-    assert admit(opened(), POLICY, NOW + 299 * SECOND) == Wait(NOW + 300 * SECOND, "open")
+    assert admit(opened(), POLICY, NOW + 299 * SECOND) == BreakerWait(NOW + 300 * SECOND, "open")
     half = admit(opened(), POLICY, NOW + 300 * SECOND)
     assert isinstance(half, Breaker)
     assert (half.state, half.half_successes) == ("HALF", 0)
@@ -56,13 +65,13 @@ def test_a_late_answer_does_not_close_an_open_one() -> None:
 def test_the_pace_counts_from_the_call_and_not_from_its_end() -> None:
     called = admit(Breaker(), POLICY, NOW)
     assert isinstance(called, Breaker)
-    assert admit(called, POLICY, NOW + 2_999) == Wait(NOW + 3_000, "pace")
+    assert admit(called, POLICY, NOW + 2_999) == BreakerWait(NOW + 3_000, "pace")
     assert isinstance(admit(called, POLICY, NOW + 3_000), Breaker)
 
 
 def test_slowing_down_is_no_failure_and_lasts_a_minute_or_what_was_asked() -> None:
     breaker = limited(Breaker(), NOW)
     assert (breaker.state, breaker.failures) == ("CLOSED", 0)
-    assert admit(breaker, POLICY, NOW + 59 * SECOND) == Wait(NOW + MINUTE, "limited")
+    assert admit(breaker, POLICY, NOW + 59 * SECOND) == BreakerWait(NOW + MINUTE, "limited")
     assert limited(Breaker(), NOW, 10 * MINUTE).rate_limited_until == NOW + 10 * MINUTE
     assert limited(Breaker(), NOW, 99 * HOUR).rate_limited_until == NOW + HOUR

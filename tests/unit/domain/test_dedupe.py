@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.refresh.dedupe import (
-    Known,
-    Plan,
+    ExistingEntry,
+    FilteredEntries,
     Seen,
-    Sifted,
     Traits,
+    WritePlan,
     change_hash,
+    filter_entries,
     is_suspicious_guid,
     newest,
     plan_rest,
-    sift,
     sort_at,
 )
 from reedbed.domain.times import DAY, Instant
 
 NOW: Instant = 1_800_000_000_000
-NOTHING = Known()
+NOTHING = ExistingEntry()
 PLAIN = Traits()
 
 
@@ -31,12 +31,12 @@ def entry(
     return ParsedEntry(guid=guid, url=url, title="Title", content=text, published=published)
 
 
-def plan(entries: Sequence[ParsedEntry], known: Known, traits: Traits, fetched: Instant) -> Plan:
+def plan(entries: Sequence[ParsedEntry], known: ExistingEntry, traits: Traits, fetched: Instant) -> WritePlan:
     """Both steps at once, with all of `known` at hand."""
-    return plan_rest(sift(entries, known.by_guid, traits), known, traits, fetched)
+    return plan_rest(filter_entries(entries, known.by_guid, traits), known, traits, fetched)
 
 
-def stored(done: Plan, known: Known = NOTHING, first_id: int = 1) -> Known:
+def stored(done: WritePlan, known: ExistingEntry = NOTHING, first_id: int = 1) -> ExistingEntry:
     """What a store would know after carrying out the plan."""
     by_guid, by_url, by_hash = dict(known.by_guid), dict(known.by_url), dict(known.by_hash)
     for id, new in enumerate(done.new, first_id):
@@ -46,18 +46,18 @@ def stored(done: Plan, known: Known = NOTHING, first_id: int = 1) -> Known:
         if new.url is not None:
             by_url[new.url] = seen
         by_hash[new.change_hash] = seen
-    return Known(by_guid, by_url, by_hash)
+    return ExistingEntry(by_guid, by_url, by_hash)
 
 
-def first(*entries: ParsedEntry, traits: Traits = PLAIN) -> Plan:
-    return plan(entries, Known(), traits, NOW)
+def first(*entries: ParsedEntry, traits: Traits = PLAIN) -> WritePlan:
+    return plan(entries, ExistingEntry(), traits, NOW)
 
 
-def again(before: Plan, *entries: ParsedEntry, traits: Traits = PLAIN) -> Plan:
+def again(before: WritePlan, *entries: ParsedEntry, traits: Traits = PLAIN) -> WritePlan:
     return plan(entries, stored(before), traits, NOW)
 
 
-def guids(done: Plan) -> list[str | None]:
+def guids(done: WritePlan) -> list[str | None]:
     return [new.guid for new in done.new]
 
 
@@ -75,8 +75,8 @@ def test_a_changed_text_is_a_change() -> None:
 def test_unchanged_entries_need_no_second_step() -> None:
     a, b = entry("a", "http://x/a"), entry("b", "http://x/b")
     known = stored(first(b, a))
-    assert sift([a, b], known.by_guid, Traits()) == Sifted(unchanged=(1, 2), rest=())
-    assert plan_rest(Sifted((1, 2), ()), Known(), Traits(), NOW).unchanged == (1, 2)
+    assert filter_entries([a, b], known.by_guid, Traits()) == FilteredEntries(unchanged=(1, 2), rest=())
+    assert plan_rest(FilteredEntries((1, 2), ()), ExistingEntry(), Traits(), NOW).unchanged == (1, 2)
 
 
 def test_without_a_guid_the_address_decides() -> None:
@@ -144,7 +144,7 @@ def test_three_collisions_make_guids_unreliable() -> None:
 
 
 def test_an_entry_that_keeps_its_title_has_moved_and_is_no_collision() -> None:
-    known = Known(
+    known = ExistingEntry(
         by_guid={guid: Seen(id, f"http://x/{guid}", "h", "Title") for id, guid in enumerate("abc", 1)}
     )
     done = plan([entry(guid, f"http://y/{guid}", "new text") for guid in "abc"], known, PLAIN, NOW)
@@ -182,7 +182,9 @@ def test_white_space_makes_no_second_entry(text: str) -> None:
 
 def test_a_text_stored_with_its_spaces_is_known_again() -> None:
     spaced = entry(None, None, "one  two")
-    known = Known(by_hash={change_hash("Title", "one  two"): Seen(5, None, change_hash("Title", "one  two"))})
+    known = ExistingEntry(
+        by_hash={change_hash("Title", "one  two"): Seen(5, None, change_hash("Title", "one  two"))}
+    )
     assert plan([spaced], known, PLAIN, NOW).unchanged == (5,)
 
 
@@ -223,7 +225,7 @@ def test_credentials_in_an_address_refuse_the_entry() -> None:
 def test_what_retention_removed_does_not_come_back() -> None:
     a = entry("a", "http://x/a")
     gone = Seen(None, "http://x/a", change_hash("Title", "text"))
-    for known in (Known(by_guid={"a": gone}), Known(by_url={"http://x/a": gone})):
+    for known in (ExistingEntry(by_guid={"a": gone}), ExistingEntry(by_url={"http://x/a": gone})):
         done = plan([a], known, Traits(), NOW)
         assert (done.new, done.forgotten) == ((), (a,))
 
@@ -266,7 +268,7 @@ ENTRIES = st.lists(
 TRAITS = st.builds(Traits, st.integers(0, 2), st.booleans(), st.booleans(), st.booleans())
 
 
-def carry_out(done: Plan, known: Known, next_id: int) -> Known:
+def carry_out(done: WritePlan, known: ExistingEntry, next_id: int) -> ExistingEntry:
     """As `stored`, with changes: the unique keys of a store would raise where this asserts."""
     for new in done.new:
         assert new.guid is None or new.guid not in known.by_guid
@@ -281,7 +283,7 @@ def carry_out(done: Plan, known: Known, next_id: int) -> Known:
 
 @given(st.lists(ENTRIES, min_size=1, max_size=4), TRAITS)
 def test_no_entry_is_lost_and_none_is_doubled(documents: list[list[ParsedEntry]], traits: Traits) -> None:
-    known, next_id = Known(), 1
+    known, next_id = ExistingEntry(), 1
     for document in documents:
         done = plan(document, known, traits, NOW)
         placed = (*done.new, *done.changed, *done.unchanged, *done.duplicates, *done.forgotten, *done.refused)
@@ -305,7 +307,7 @@ def test_no_entry_is_lost_and_none_is_doubled(documents: list[list[ParsedEntry]]
 def test_a_second_look_at_the_same_document_finds_nothing_new(
     document: list[ParsedEntry], traits: Traits
 ) -> None:
-    before = plan(document, Known(), traits, NOW)
+    before = plan(document, ExistingEntry(), traits, NOW)
     settled = Traits(before.collisions, before.unreliable, traits.allow_duplicate_urls)
     done = plan(document, stored(before), settled, NOW)
     if done.unreliable == settled.unreliable:

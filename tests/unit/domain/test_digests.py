@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from reedbed.domain.digests import Material, compose, group, next_time, sources_of
+from reedbed.domain.digests import PromptContext, compose, group, next_time, sources_of
 from reedbed.domain.times import DAY, from_datetime
 
 
-def material(number: int, title: str, *, feed: int = 1, folder: str = "", line: str = "") -> Material:
-    return Material(number, title, line or f"{title}.", title, feed, f"Feed {feed}", folder, at=number)
+def material(number: int, title: str, *, feed: int = 1, folder: str = "", line: str = "") -> PromptContext:
+    return PromptContext(number, title, line or f"{title}.", title, feed, f"Feed {feed}", folder, at=number)
 
 
 def test_reports_of_one_event_are_together_and_the_most_reported_is_first() -> None:

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from reedbed.domain.instance import LEAST_FREE, SILENT_AFTER, STUCK_AFTER, Measured, problems
+from reedbed.domain.instance import MIN_FREE, SILENT_AFTER, STUCK_AFTER, Measured, problems
 
 WELL = Measured(
-    free_bytes=LEAST_FREE,
+    free_bytes=MIN_FREE,
     too_large=False,
     backup_failed=False,
     workers=1,
@@ -27,7 +27,7 @@ def test_at_every_limit_all_is_still_well():
 @pytest.mark.parametrize(
     ("change", "check"),
     [
-        ({"free_bytes": LEAST_FREE - 1}, "disk"),
+        ({"free_bytes": MIN_FREE - 1}, "disk"),
         ({"too_large": True}, "size"),
         ({"backup_failed": True}, "backup"),
         ({"workers": 0}, "workers"),

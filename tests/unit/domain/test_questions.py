@@ -5,7 +5,7 @@ import pytest
 from reedbed.ai.extractive import excerpt, quote
 from reedbed.ai.responses import read_answer
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.questions import Passage, best_passages, search_for, sought_words, weights
+from reedbed.domain.questions import CitablePassage, best_passages, search_for, sought_words, weights
 from reedbed.domain.summaries import NEVER, words_wanted
 from reedbed.domain.users import Preferences
 
@@ -61,5 +61,5 @@ def test_the_nearest_wish_counts() -> None:
     assert words_wanted(None, None, rows, Preferences()) == NEVER
 
 
-def _passage(entry_id: int, text: str) -> Passage:
-    return Passage(entry_id, "", text, 1, "A feed", 0)
+def _passage(entry_id: int, text: str) -> CitablePassage:
+    return CitablePassage(entry_id, "", text, 1, "A feed", 0)

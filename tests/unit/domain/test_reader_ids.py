@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.reader_apps import (
-    LARGEST_ID,
+    MAX_ID,
     FeedStream,
     LabelStream,
     StateStream,
@@ -26,7 +26,7 @@ from reedbed.domain.reader_apps import (
 NOW = 1_800_000_000_123
 
 
-@given(st.integers(1, LARGEST_ID))
+@given(st.integers(1, MAX_ID))
 def test_every_id_comes_back_from_every_form(number: int) -> None:
     assert parse_item_id(long_id(number)) == number
     assert parse_item_id(long_id(number).replace("/" + "0" * (16 - len(f"{number:x}")), "/")) == number
@@ -39,7 +39,7 @@ def test_every_id_comes_back_from_every_form(number: int) -> None:
 @given(st.text())
 def test_no_text_breaks_the_reading_of_ids_and_streams(text: str) -> None:
     found = parse_item_id(text)
-    assert found is None or 0 < found <= LARGEST_ID
+    assert found is None or 0 < found <= MAX_ID
     stream = parse_stream(text)
     assert stream is None or parse_stream(stream_name(stream)) == stream
 

@@ -7,10 +7,18 @@ import pytest
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.instance import moment_of, name_of, newest_of, surplus
-from reedbed.domain.refresh.dedupe import Known, Seen, Sifted, Traits, change_hash, plan_rest, sift
+from reedbed.domain.refresh.dedupe import (
+    ExistingEntry,
+    FilteredEntries,
+    Seen,
+    Traits,
+    change_hash,
+    filter_entries,
+    plan_rest,
+)
 from reedbed.domain.retention import (
-    Limits,
-    Wish,
+    RetentionLimits,
+    RetentionOverride,
     check_wish,
     cut_short,
     in_use,
@@ -24,32 +32,38 @@ from reedbed.domain.retention import (
 from reedbed.domain.times import DAY, HOUR, from_datetime
 from reedbed.domain.urls import normalize_url
 
-SERVER = Limits(entries=500, age=365 * DAY, unread_age=90 * DAY)
+SERVER = RetentionLimits(entries=500, age=365 * DAY, unread_age=90 * DAY)
 
 
 def test_whoever_wants_most_of_a_feed_has_it() -> None:
-    both = limits_of_feed(SERVER, [Wish(entries=10, days=400), Wish(entries=50, unread_days=7)])
-    assert both == Limits(entries=50, age=400 * DAY, unread_age=90 * DAY)
+    both = limits_of_feed(
+        SERVER, [RetentionOverride(entries=10, days=400), RetentionOverride(entries=50, unread_days=7)]
+    )
+    assert both == RetentionLimits(entries=50, age=400 * DAY, unread_age=90 * DAY)
 
 
 def test_a_follower_without_a_wish_has_the_servers_limits() -> None:
-    assert limits_of_feed(SERVER, [Wish(days=1), Wish()]) == SERVER
+    assert limits_of_feed(SERVER, [RetentionOverride(days=1), RetentionOverride()]) == SERVER
 
 
 def test_zero_is_without_limit() -> None:
-    assert limits_of_feed(SERVER, [Wish(days=0), Wish(days=5)]).age is None
-    assert limits_of_feed(SERVER, [Wish(entries=0, unread_days=0)]) == Limits(None, 365 * DAY, None)
+    assert limits_of_feed(SERVER, [RetentionOverride(days=0), RetentionOverride(days=5)]).age is None
+    assert limits_of_feed(SERVER, [RetentionOverride(entries=0, unread_days=0)]) == RetentionLimits(
+        None, 365 * DAY, None
+    )
 
 
-@pytest.mark.parametrize("wish", [Wish(entries=-1), Wish(days=-1), Wish(unread_days=10**9)])
-def test_an_impossible_wish_is_refused(wish: Wish) -> None:
+@pytest.mark.parametrize(
+    "wish", [RetentionOverride(entries=-1), RetentionOverride(days=-1), RetentionOverride(unread_days=10**9)]
+)
+def test_an_impossible_wish_is_refused(wish: RetentionOverride) -> None:
     with pytest.raises(Invalid):
         check_wish(wish)
 
 
 def test_a_database_that_is_too_large_overrules_wishes() -> None:
-    assert cut_short(Limits(age=None), 60 * DAY).age == 60 * DAY
-    assert cut_short(Limits(age=30 * DAY), 60 * DAY).age == 30 * DAY
+    assert cut_short(RetentionLimits(age=None), 60 * DAY).age == 60 * DAY
+    assert cut_short(RetentionLimits(age=30 * DAY), 60 * DAY).age == 30 * DAY
 
 
 def test_ages_shorten_by_a_month_down_to_one() -> None:
@@ -104,17 +118,17 @@ def test_a_removed_entry_is_known_again(gone: ParsedEntry, again: ParsedEntry) -
     url = normalize_url(gone.url) if gone.url else None
     keys = set(removed_keys(gone.guid, url, change_hash(gone.title, gone.content)))
     assert keys & set(keys_of(again))
-    sifted = sift([again, entry("new", "https://x.org/new")], {}, Traits())
-    plan = plan_rest(sifted, with_removed(sifted, Known(), keys), Traits(), HOUR)
+    sifted = filter_entries([again, entry("new", "https://x.org/new")], {}, Traits())
+    plan = plan_rest(sifted, with_removed(sifted, ExistingEntry(), keys), Traits(), HOUR)
     assert list(plan.forgotten) == [again]
     assert [new.guid for new in plan.new] == ["new"]
 
 
 def test_what_is_there_goes_before_what_was_removed() -> None:
     there = Seen(7, "https://x.org/a", "h")
-    sifted: Sifted = sift([entry("g", "https://x.org/a")], {}, Traits())
+    sifted: FilteredEntries = filter_entries([entry("g", "https://x.org/a")], {}, Traits())
     keys = set(removed_keys("g", None, ""))
-    assert with_removed(sifted, Known(by_guid={"g": there}), keys).by_guid["g"] is there
+    assert with_removed(sifted, ExistingEntry(by_guid={"g": there}), keys).by_guid["g"] is there
 
 
 def test_only_our_own_copies_are_surplus() -> None:

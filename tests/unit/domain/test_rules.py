@@ -9,8 +9,8 @@ from reedbed.domain.rules import (
     Effects,
     Field,
     Join,
-    Notice,
     Operator,
+    PlannedNotice,
     Rule,
     Subject,
     apply,
@@ -89,7 +89,7 @@ def test_effects_add_up_in_order() -> None:
         rule(HERON, do="later", id=6, enabled=False),
     ]
     assert apply(rules, ENTRY) == Effects(
-        starred=True, tags=("bird",), notify=(Notice(5, Channel.MAIL),), matched=(1, 3, 4, 5)
+        starred=True, tags=("bird",), notify=(PlannedNotice(5, Channel.MAIL),), matched=(1, 3, 4, 5)
     )
 
 

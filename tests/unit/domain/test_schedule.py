@@ -2,95 +2,102 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.feeds import Rhythm
+from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.refresh import schedule
-from reedbed.domain.refresh.outcomes import CacheHints
-from reedbed.domain.refresh.schedule import Bounds, Habits, NextCheck, Rule
+from reedbed.domain.refresh.outcomes import CacheHeaders
+from reedbed.domain.refresh.schedule import Bounds, IntervalRule, NextCheck, PublishPattern
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 
 NOW: Instant = 1_800_000_000_000
-NONE = CacheHints()
-UNKNOWN = Habits()
+NONE = CacheHeaders()
+UNKNOWN = PublishPattern()
 MIDDLE = 0.5
 
 
-def every(gap: Millis, *, newest: Instant = NOW - MINUTE, count: int = 12) -> Habits:
-    return Habits(times=[newest - gap * i for i in range(count)])
+def every(gap: Millis, *, newest: Instant = NOW - MINUTE, count: int = 12) -> PublishPattern:
+    return PublishPattern(times=[newest - gap * i for i in range(count)])
 
 
-def succeed(habits: Habits = UNKNOWN, hints: CacheHints = NONE, jitter: float = MIDDLE) -> NextCheck:
-    return schedule.next_check_after_success(NOW, habits, hints, jitter=jitter)
+def succeed(
+    publish_pattern: PublishPattern = UNKNOWN, hints: CacheHeaders = NONE, jitter: float = MIDDLE
+) -> NextCheck:
+    return schedule.next_check_after_success(NOW, publish_pattern, hints, jitter=jitter)
 
 
 def fail(
-    failures: int, habits: Habits = UNKNOWN, hints: CacheHints = NONE, jitter: float = MIDDLE
+    failures: int,
+    publish_pattern: PublishPattern = UNKNOWN,
+    hints: CacheHeaders = NONE,
+    jitter: float = MIDDLE,
 ) -> NextCheck:
-    return schedule.next_check_after_failure(NOW, habits, hints, failures=failures, jitter=jitter)
+    return schedule.next_check_after_failure(NOW, publish_pattern, hints, failures=failures, jitter=jitter)
 
 
 def test_a_feed_without_history_is_checked_at_the_base_interval() -> None:
-    assert succeed() == NextCheck(at=NOW + 30 * MINUTE, rule=Rule.BASE, delay=30 * MINUTE)
-    assert succeed(Habits(times=[NOW, NOW, NOW - HOUR])).rule == Rule.BASE
+    assert succeed() == NextCheck(at=NOW + 30 * MINUTE, rule=IntervalRule.BASE, delay=30 * MINUTE)
+    assert succeed(PublishPattern(times=[NOW, NOW, NOW - HOUR])).rule == IntervalRule.BASE
 
 
 @pytest.mark.parametrize(
-    ("habits", "delay", "rule"),
+    ("publish_pattern", "delay", "rule"),
     [
-        (every(90 * MINUTE), 45 * MINUTE, Rule.RHYTHM),
-        (every(MINUTE), 15 * MINUTE, Rule.BUSY),
-        (every(30 * DAY), 24 * HOUR, Rule.SLOW),
-        (every(HOUR, newest=NOW - 10 * DAY), 12 * HOUR, Rule.QUIET),
-        (every(HOUR, newest=NOW - 3000 * DAY), 24 * HOUR, Rule.SLOW),
-        (Habits(wish=MINUTE), 15 * MINUTE, Rule.WISH),
-        (Habits(wish=3 * DAY), 24 * HOUR, Rule.WISH),
-        (Habits(wish=HOUR, operator=5 * MINUTE), 5 * MINUTE, Rule.OPERATOR),
-        (Habits(operator=30 * HOUR), 30 * HOUR, Rule.OPERATOR),
-        (Habits(operator=SECOND), MINUTE, Rule.OPERATOR),
-        (Habits(rhythm=Rhythm(interval=2 * HOUR)), 2 * HOUR, Rule.HINT),
-        (Habits(rhythm=Rhythm(interval=5 * MINUTE)), 30 * MINUTE, Rule.BASE),
-        (Habits(rhythm=Rhythm(interval=30 * DAY)), 24 * HOUR, Rule.HINT),
+        (every(90 * MINUTE), 45 * MINUTE, IntervalRule.RHYTHM),
+        (every(MINUTE), 15 * MINUTE, IntervalRule.BUSY),
+        (every(30 * DAY), 24 * HOUR, IntervalRule.SLOW),
+        (every(HOUR, newest=NOW - 10 * DAY), 12 * HOUR, IntervalRule.QUIET),
+        (every(HOUR, newest=NOW - 3000 * DAY), 24 * HOUR, IntervalRule.SLOW),
+        (PublishPattern(wish=MINUTE), 15 * MINUTE, IntervalRule.WISH),
+        (PublishPattern(wish=3 * DAY), 24 * HOUR, IntervalRule.WISH),
+        (PublishPattern(wish=HOUR, operator=5 * MINUTE), 5 * MINUTE, IntervalRule.OPERATOR),
+        (PublishPattern(operator=30 * HOUR), 30 * HOUR, IntervalRule.OPERATOR),
+        (PublishPattern(operator=SECOND), MINUTE, IntervalRule.OPERATOR),
+        (PublishPattern(rhythm=CheckSchedule(interval=2 * HOUR)), 2 * HOUR, IntervalRule.HINT),
+        (PublishPattern(rhythm=CheckSchedule(interval=5 * MINUTE)), 30 * MINUTE, IntervalRule.BASE),
+        (PublishPattern(rhythm=CheckSchedule(interval=30 * DAY)), 24 * HOUR, IntervalRule.HINT),
     ],
 )
 def test_the_interval_comes_from_the_feed_its_people_and_its_operator(
-    habits: Habits, delay: Millis, rule: Rule
+    publish_pattern: PublishPattern, delay: Millis, rule: IntervalRule
 ) -> None:
-    check = succeed(habits)
+    check = succeed(publish_pattern)
     assert (check.delay, check.rule) == (delay, rule)
     assert abs(check.at - NOW - delay) <= delay // 20
 
 
 def test_entries_dated_in_the_future_say_nothing() -> None:
     times = [NOW + DAY * i for i in range(1, 9)]
-    assert succeed(Habits(times=times)).rule == Rule.BASE
+    assert succeed(PublishPattern(times=times)).rule == IntervalRule.BASE
 
 
 def test_one_long_holiday_does_not_change_the_rhythm() -> None:
     usual = every(2 * HOUR).times
     older = [moment - 60 * DAY for moment in usual[4:]]
-    assert succeed(Habits(times=[*usual[:8], *older])).delay == HOUR
+    assert succeed(PublishPattern(times=[*usual[:8], *older])).delay == HOUR
 
 
 @pytest.mark.parametrize(
     ("hints", "delay", "rule"),
     [
-        (CacheHints(retry_after=NOW + 2 * HOUR), 2 * HOUR, Rule.RETRY_AFTER),
-        (CacheHints(retry_after=NOW - HOUR), 30 * MINUTE, Rule.BASE),
-        (CacheHints(cache_control="max-age=7200"), 2 * HOUR, Rule.FRESHNESS),
-        (CacheHints(cache_control="max-age=60"), 30 * MINUTE, Rule.BASE),
-        (CacheHints(expires=NOW + 3 * HOUR), 3 * HOUR, Rule.FRESHNESS),
-        (CacheHints(retry_after=NOW + 90 * DAY), 48 * HOUR, Rule.CAP),
+        (CacheHeaders(retry_after=NOW + 2 * HOUR), 2 * HOUR, IntervalRule.RETRY_AFTER),
+        (CacheHeaders(retry_after=NOW - HOUR), 30 * MINUTE, IntervalRule.BASE),
+        (CacheHeaders(cache_control="max-age=7200"), 2 * HOUR, IntervalRule.FRESHNESS),
+        (CacheHeaders(cache_control="max-age=60"), 30 * MINUTE, IntervalRule.BASE),
+        (CacheHeaders(expires=NOW + 3 * HOUR), 3 * HOUR, IntervalRule.FRESHNESS),
+        (CacheHeaders(retry_after=NOW + 90 * DAY), 48 * HOUR, IntervalRule.CAP),
     ],
 )
-def test_the_server_may_lengthen_the_wait_up_to_the_cap(hints: CacheHints, delay: Millis, rule: Rule) -> None:
+def test_the_server_may_lengthen_the_wait_up_to_the_cap(
+    hints: CacheHeaders, delay: Millis, rule: IntervalRule
+) -> None:
     check = succeed(hints=hints)
     assert (check.delay, check.rule) == (delay, rule)
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.3, 1.0])
 def test_jitter_never_brings_us_back_before_the_server_said(jitter: float) -> None:
-    assert succeed(hints=CacheHints(retry_after=NOW + 2 * HOUR), jitter=jitter).at >= NOW + 2 * HOUR
-    assert succeed(hints=CacheHints(cache_control="max-age=7200"), jitter=jitter).at >= NOW + 2 * HOUR
-    assert fail(1, hints=CacheHints(retry_after=NOW + 2 * HOUR), jitter=jitter).at >= NOW + 2 * HOUR
+    assert succeed(hints=CacheHeaders(retry_after=NOW + 2 * HOUR), jitter=jitter).at >= NOW + 2 * HOUR
+    assert succeed(hints=CacheHeaders(cache_control="max-age=7200"), jitter=jitter).at >= NOW + 2 * HOUR
+    assert fail(1, hints=CacheHeaders(retry_after=NOW + 2 * HOUR), jitter=jitter).at >= NOW + 2 * HOUR
 
 
 def test_jitter_spreads_a_tenth_either_way() -> None:
@@ -101,30 +108,35 @@ def test_jitter_spreads_a_tenth_either_way() -> None:
 
 @pytest.mark.parametrize("jitter", [0.0, 0.25, 0.5, 0.75, 1.0])
 @pytest.mark.parametrize(
-    "habits",
+    "publish_pattern",
     [
         every(MINUTE),
         every(33 * MINUTE),
         every(30 * DAY),
         every(47 * HOUR),
-        Habits(pushed=True),
-        Habits(wish=MINUTE),
+        PublishPattern(pushed=True),
+        PublishPattern(wish=MINUTE),
     ],
 )
-def test_jitter_stays_between_a_quarter_of_an_hour_and_a_day(habits: Habits, jitter: float) -> None:
-    assert NOW + 15 * MINUTE <= succeed(habits, jitter=jitter).at <= NOW + 24 * HOUR
+def test_jitter_stays_between_a_quarter_of_an_hour_and_a_day(
+    publish_pattern: PublishPattern, jitter: float
+) -> None:
+    assert NOW + 15 * MINUTE <= succeed(publish_pattern, jitter=jitter).at <= NOW + 24 * HOUR
 
 
 def test_jitter_also_spreads_feeds_at_the_bounds() -> None:
-    for habits in (every(MINUTE), every(30 * DAY)):
-        assert len({succeed(habits, jitter=step / 10).at for step in range(11)}) == 11
+    for publish_pattern in (every(MINUTE), every(30 * DAY)):
+        assert len({succeed(publish_pattern, jitter=step / 10).at for step in range(11)}) == 11
 
 
 @pytest.mark.parametrize("days", [3, 8, 100, 100_000])
 def test_an_answer_that_stays_fresh_for_long_waits_for_the_cap(days: int) -> None:
-    for hints in (CacheHints(cache_control=f"max-age={days * 86_400}"), CacheHints(expires=NOW + days * DAY)):
+    for hints in (
+        CacheHeaders(cache_control=f"max-age={days * 86_400}"),
+        CacheHeaders(expires=NOW + days * DAY),
+    ):
         check = succeed(hints=hints)
-        assert (check.at, check.rule) == (NOW + 48 * HOUR, Rule.CAP)
+        assert (check.at, check.rule) == (NOW + 48 * HOUR, IntervalRule.CAP)
 
 
 @pytest.mark.parametrize(
@@ -158,24 +170,24 @@ def test_freshness_is_read_from_the_headers(
 def test_failures_back_off_by_1_8_up_to_the_cap(failures: int, minutes: float) -> None:
     check = fail(failures)
     assert check.delay == int(minutes * MINUTE)
-    assert check.rule == Rule.BACKOFF
+    assert check.rule == IntervalRule.BACKOFF
 
 
 def test_after_a_failure_the_longest_of_the_three_counts() -> None:
     assert fail(1, every(20 * HOUR)).delay == 10 * HOUR
-    assert fail(1, hints=CacheHints(retry_after=NOW + 5 * HOUR)).rule == Rule.RETRY_AFTER
-    assert fail(1, hints=CacheHints(cache_control="max-age=86400")).delay == 54 * MINUTE
+    assert fail(1, hints=CacheHeaders(retry_after=NOW + 5 * HOUR)).rule == IntervalRule.RETRY_AFTER
+    assert fail(1, hints=CacheHeaders(cache_control="max-age=86400")).delay == 54 * MINUTE
 
 
 def test_skipped_hours_and_days_push_the_check_on() -> None:
     midnight = NOW // DAY * DAY
-    night = Habits(rhythm=Rhythm(skip_hours=frozenset(range(6))))
+    night = PublishPattern(rhythm=CheckSchedule(skip_hours=frozenset(range(6))))
     check = schedule.next_check_after_success(midnight, night, NONE, jitter=MIDDLE)
-    assert (check.at, check.rule) == (midnight + 6 * HOUR, Rule.SKIP)
-    never = Habits(rhythm=Rhythm(skip_hours=frozenset(range(24))))
-    assert schedule.next_check_after_success(midnight, never, NONE, jitter=MIDDLE).rule == Rule.BASE
-    asked = Habits(rhythm=night.rhythm, wish=30 * MINUTE)
-    assert schedule.next_check_after_success(midnight, asked, NONE, jitter=MIDDLE).rule == Rule.WISH
+    assert (check.at, check.rule) == (midnight + 6 * HOUR, IntervalRule.SKIP)
+    never = PublishPattern(rhythm=CheckSchedule(skip_hours=frozenset(range(24))))
+    assert schedule.next_check_after_success(midnight, never, NONE, jitter=MIDDLE).rule == IntervalRule.BASE
+    asked = PublishPattern(rhythm=night.rhythm, wish=30 * MINUTE)
+    assert schedule.next_check_after_success(midnight, asked, NONE, jitter=MIDDLE).rule == IntervalRule.WISH
 
 
 SPANS = st.integers(-DAY, 400 * DAY)
@@ -209,15 +221,15 @@ def test_every_next_check_lies_between_a_minute_and_the_cap(
     base: Millis,
     cap: Millis,
 ) -> None:
-    habits = Habits(times, Rhythm(hint, hours, days), operator, wish)
-    hints = CacheHints(
+    publish_pattern = PublishPattern(times, CheckSchedule(hint, hours, days), operator, wish)
+    hints = CacheHeaders(
         retry_after=None if retry is None else NOW + retry,
         cache_control=None if age is None else f"max-age={age}",
     )
     bounds = Bounds(base=base, cap=cap)
-    good = schedule.next_check_after_success(NOW, habits, hints, jitter=jitter, bounds=bounds)
+    good = schedule.next_check_after_success(NOW, publish_pattern, hints, jitter=jitter, bounds=bounds)
     bad = schedule.next_check_after_failure(
-        NOW, habits, hints, failures=failures, jitter=jitter, bounds=bounds
+        NOW, publish_pattern, hints, failures=failures, jitter=jitter, bounds=bounds
     )
     for check in (good, bad):
         assert NOW + MINUTE <= check.at <= NOW + max(cap, MINUTE)

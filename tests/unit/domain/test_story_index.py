@@ -78,14 +78,14 @@ def test_the_index_forgets() -> None:
 
 
 def test_it_never_holds_more_than_its_bound() -> None:
-    most, stories.MOST_STORIES = stories.MOST_STORIES, 50
+    most, stories.MAX_STORIES = stories.MAX_STORIES, 50
     try:
         index = StoryIndex()
         place(index, *(f"a{number} b{number} c{number}" for number in range(200)))
         assert len(index) == 50
         assert sum(map(len, index._using.values())) <= 50 * 3
     finally:
-        stories.MOST_STORIES = most
+        stories.MAX_STORIES = most
 
 
 def test_the_most_telling_title_heads_the_story() -> None:

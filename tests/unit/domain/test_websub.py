@@ -4,10 +4,10 @@ import hmac
 
 import pytest
 
-from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.outcomes import CacheHeaders
 from reedbed.domain.refresh.schedule import (
-    Habits,
-    Rule,
+    IntervalRule,
+    PublishPattern,
     explain,
     next_check_after_failure,
     next_check_after_success,
@@ -15,8 +15,8 @@ from reedbed.domain.refresh.schedule import (
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.domain.websub import (
     LEASE_WISHED,
-    LONGEST_LEASE,
-    SHORTEST_LEASE,
+    MAX_LEASE,
+    MIN_LEASE,
     is_signed,
     lease_of,
     renew_at,
@@ -70,9 +70,9 @@ def test_private_addresses_cannot_and_the_reason_names_the_setting(url: str) -> 
         ("-5", LEASE_WISHED),
         ("٣", LEASE_WISHED),
         ("9" * 40, LEASE_WISHED),
-        ("0", SHORTEST_LEASE),
+        ("0", MIN_LEASE),
         ("3600", HOUR),
-        ("99999999", LONGEST_LEASE),
+        ("99999999", MAX_LEASE),
     ],
 )
 def test_a_lease_is_what_the_hub_says_within_reason(said: str | None, kept: int) -> None:
@@ -116,11 +116,11 @@ def test_a_secret_that_could_not_be_decrypted_proves_nothing() -> None:
 
 def test_while_a_hub_sends_a_check_a_day_is_enough_unless_the_operator_says_otherwise() -> None:
     hourly = tuple(NOW - number * HOUR for number in range(5))
-    quiet = CacheHints()
-    pushed = next_check_after_success(NOW, Habits(hourly, wish=HOUR, pushed=True), quiet, jitter=0.5)
-    assert (pushed.rule, pushed.delay) == (Rule.PUSH, DAY)
+    quiet = CacheHeaders()
+    pushed = next_check_after_success(NOW, PublishPattern(hourly, wish=HOUR, pushed=True), quiet, jitter=0.5)
+    assert (pushed.rule, pushed.delay) == (IntervalRule.PUSH, DAY)
     assert "its hub sends news as they happen" in explain(pushed.rule, pushed.delay)
-    set_by_hand = Habits(hourly, operator=HOUR, pushed=True)
+    set_by_hand = PublishPattern(hourly, operator=HOUR, pushed=True)
     assert next_check_after_success(NOW, set_by_hand, quiet, jitter=0.5).delay == HOUR
-    failed = next_check_after_failure(NOW, Habits(hourly, pushed=True), quiet, failures=1, jitter=0.5)
+    failed = next_check_after_failure(NOW, PublishPattern(hourly, pushed=True), quiet, failures=1, jitter=0.5)
     assert failed.delay == 54 * MINUTE

@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from reedbed.ingest.http.guard import AddressRefused, Guard
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 CLOSED_ADDRESSES = [
     "0.0.0.0",
@@ -228,7 +228,7 @@ def test_a_public_address_is_open(address: str) -> None:
 @pytest.mark.parametrize("address", CLOSED_SPELLINGS)
 def test_no_spelling_hides_a_closed_address(address: str) -> None:
     target = parse_target(address)
-    if isinstance(target, Target):
+    if isinstance(target, RequestTarget):
         assert Guard().refuse_host(target.host, target.port) is not None
 
 

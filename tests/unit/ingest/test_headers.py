@@ -5,7 +5,7 @@ from reedbed.domain.times import DAY, SECOND, rfc3339
 from reedbed.ingest.http.headers import (
     MAX_RETRY_AFTER,
     basic_auth,
-    cache_hints,
+    cache_headers,
     clean,
     is_sendable,
     links,
@@ -44,16 +44,16 @@ def test_retry_after_is_a_moment_ahead_or_nothing(value: str, moment: int | None
     ["0", "-1", "never", "Thu, 01 Foo 1970", "\udcff\udcfe", "1" * 5000, "Fri, 31 Dec 9999 23:59:59 -1200"],
 )
 def test_a_malformed_expires_is_none(value: str) -> None:
-    assert cache_hints(CIMultiDict({"Expires": value}), NOW).expires is None
+    assert cache_headers(CIMultiDict({"Expires": value}), NOW).expires is None
 
 
 def test_expires_counts_from_the_servers_own_clock() -> None:
     fields = CIMultiDict(
         {"Date": "Sun, 01 Jan 2012 00:00:00 GMT", "Expires": "Mon, 02 Jan 2012 00:00:00 GMT"}
     )
-    assert cache_hints(fields, NOW).expires == NOW + DAY
+    assert cache_headers(fields, NOW).expires == NOW + DAY
     del fields["Date"]
-    assert cache_hints(fields, NOW).expires == 1_325_462_400_000
+    assert cache_headers(fields, NOW).expires == 1_325_462_400_000
 
 
 @pytest.mark.parametrize(("sent", "ends"), [("0001", "9999"), ("9999", "0001")])
@@ -61,13 +61,13 @@ def test_expires_lies_within_the_years_there_are(sent: str, ends: str) -> None:
     fields = CIMultiDict(
         {"Date": f"Mon, 01 Jan {sent} 00:00:00 GMT", "Expires": f"Mon, 01 Jan {ends} 00:00:00 GMT"}
     )
-    moment = cache_hints(fields, NOW).expires
+    moment = cache_headers(fields, NOW).expires
     assert moment is None or rfc3339(moment)
 
 
 def test_several_cache_control_fields_are_one() -> None:
     fields = CIMultiDict([("Cache-Control", "public"), ("cache-control", "max-age=60")])
-    assert cache_hints(fields, NOW).cache_control == "public, max-age=60"
+    assert cache_headers(fields, NOW).cache_control == "public, max-age=60"
 
 
 @pytest.mark.parametrize("value", ["", "a\r\nb", "\udcff", "ü", "a\x00b", "\x7f", "x" * 300])

@@ -11,7 +11,7 @@ from reedbed.domain.newsletters import Mail, NotAMail
 from reedbed.ingest.mail import read_mail
 from reedbed.ingest.mail.message import mailbox, media_type, read_mime
 from reedbed.ingest.mail.sandbox import packed, unpacked
-from reedbed.services.newsletters.receive import letter_of
+from reedbed.services.newsletters.receive import email_for
 from tests.newsletters import samples
 
 SAMPLES = samples()
@@ -37,7 +37,7 @@ def test_any_bytes_are_a_mail_or_are_refused(heads: list[bytes], body: bytes, ma
     mail = read_mime(raw)
     if isinstance(mail, Mail):
         assert unpacked(packed(mail)) == mail
-        letter_of(mail)
+        email_for(mail)
     else:
         assert isinstance(mail, NotAMail)
 
@@ -51,7 +51,7 @@ def test_damaged_samples_are_read_or_refused() -> None:
                 raw[chance.randrange(len(raw))] = chance.randrange(256)
             mail = read_mime(bytes(raw))
             if isinstance(mail, Mail):
-                letter_of(mail)
+                email_for(mail)
 
 
 def test_what_a_sender_writes_never_runs_in_the_page() -> None:
@@ -63,7 +63,7 @@ def test_what_a_sender_writes_never_runs_in_the_page() -> None:
     raw = f"From: a@example.org\r\nContent-Type: text/html; charset=utf-8\r\n\r\n{html}".encode()
     mail = read_mime(raw)
     assert isinstance(mail, Mail)
-    content = letter_of(mail).text.content
+    content = email_for(mail).text.content
     for danger in ("script", "onclick", "javascript", "<form", "<iframe", "cid:", "inside-this-mail"):
         assert danger not in content, content
 

@@ -1,6 +1,6 @@
 import pytest
 
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from reedbed.ingest.http.headers import Target, parse_target
 )
 def test_an_address_has_one_spelling(address: str, href: str) -> None:
     target = parse_target(address)
-    assert isinstance(target, Target)
+    assert isinstance(target, RequestTarget)
     assert target.href == str(target.url) == href
 
 
@@ -35,17 +35,17 @@ def test_an_address_has_one_spelling(address: str, href: str) -> None:
 def test_the_short_way_reads_an_address_as_the_long_way_does(address: str) -> None:
     short, long = parse_target(address), parse_target(address + "#")
     assert short == long
-    assert isinstance(short, Target)
+    assert isinstance(short, RequestTarget)
 
 
 def test_credentials_are_taken_out_of_the_address() -> None:
     target = parse_target("https://user:pa%40ss@example.org/x")
-    assert isinstance(target, Target)
+    assert isinstance(target, RequestTarget)
     assert (target.username, target.password) == ("user", "pa@ss")
 
 
 def test_a_relative_address_needs_a_base() -> None:
     assert isinstance(parse_target("../feed"), str)
     target = parse_target("../feed", "https://example.org/a/b/")
-    assert isinstance(target, Target)
+    assert isinstance(target, RequestTarget)
     assert target.href == "https://example.org/a/feed"

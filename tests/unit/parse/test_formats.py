@@ -1,4 +1,4 @@
-from reedbed.domain.feeds import Author, Enclosure, ParsedFeed, Rhythm
+from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, ParsedFeed
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.parse.fallback import read_with_feedparser
 from tests.unit.parse.feeds import item, read, rss, sample
@@ -11,7 +11,7 @@ def test_a_podcast_says_who_made_it_and_how_often_to_come() -> None:
     assert (feed.hub_url, feed.language) == ("https://hub.example/", "en-GB")
     assert feed.image == "https://marsh.example/cover.jpg"
     assert feed.authors == (Author("The Marsh Crew"),)
-    assert feed.rhythm == Rhythm(max(90 * MINUTE, 6 * HOUR), frozenset({0, 3}), frozenset({6}))
+    assert feed.rhythm == CheckSchedule(max(90 * MINUTE, 6 * HOUR), frozenset({0, 3}), frozenset({6}))
     assert not feed.truncated
 
 

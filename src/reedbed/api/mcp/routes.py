@@ -25,7 +25,7 @@ class PostOnly(Refused):
     code = "method_not_allowed"
 
 
-class Door:
+class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         caller = await _token_holder(request)

@@ -17,7 +17,7 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import RuntimeOf
+from reedbed.http.auth import CurrentRuntime
 from reedbed.http.dependencies import place_of
 from reedbed.services.images import Pictures, pictures_for_programs
 from reedbed.services.runtime import Runtime
@@ -31,7 +31,7 @@ OPEN_TO_ALL = {
     "Access-Control-Expose-Headers": "Date, ETag, Last-Modified, Retry-After, X-Reader-Google-Bad-Token",
     "Access-Control-Max-Age": "86400",
 }
-MOST_STAMPS = 10_000
+MAX_STAMPS = 10_000
 
 
 def text(body: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -52,7 +52,7 @@ def open_to_all(response: Response) -> Response:
     return response
 
 
-class Stamps:
+class EtagCache:
     """Since when each list has looked as it does: what `Last-Modified` says.
 
     Nothing in the database knows when a list last changed, so each process remembers when it first gave an
@@ -68,12 +68,14 @@ class Stamps:
         if known_tag != tag:
             second = max(now // SECOND, second + 1)
         self._known[name] = (tag, second)
-        if len(self._known) > MOST_STAMPS:
+        if len(self._known) > MAX_STAMPS:
             self._known.popitem(last=False)
         return second
 
 
-def conditional(request: Request, stamps: Stamps, user_id: int, now: Instant, response: Response) -> Response:
+def conditional(
+    request: Request, stamps: EtagCache, user_id: int, now: Instant, response: Response
+) -> Response:
     """The answer with its validators, or 304 when the app has it already."""
     body = bytes(response.body)
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
@@ -94,7 +96,7 @@ def _has_it(request: Request, tag: str, modified: str) -> bool:
     return request.headers.get("if-modified-since") == modified
 
 
-MOST_FIELDS = 50_000
+MAX_FIELDS = 50_000
 
 Pairs = Iterable[tuple[str, str]]
 
@@ -141,15 +143,15 @@ async def read_params(request: Request) -> Params:
 def _pairs(encoded: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise Invalid(f"There can be at most {MOST_FIELDS} parameters.") from None
+        raise Invalid(f"There can be at most {MAX_FIELDS} parameters.") from None
 
 
 async def _multipart(request: Request) -> list[tuple[str, str]]:
     try:
-        async with request.form(max_fields=MOST_FIELDS, max_files=10) as form:
+        async with request.form(max_fields=MAX_FIELDS, max_files=10) as form:
             return [(name, await _text(value)) for name, value in form.multi_items()]
     except HTTPException as error:
         raise Invalid(f"The form cannot be read: {error.detail}") from None
@@ -160,7 +162,7 @@ async def _text(value: UploadFile | str) -> str:
 
 
 @record
-class Call:
+class ReaderCall:
     request: Request
     runtime: Runtime
     caller: Caller
@@ -179,7 +181,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/greader/icons/{name}")
-async def icon(runtime: RuntimeOf, name: str) -> Response:
+async def icon(runtime: CurrentRuntime, name: str) -> Response:
     number, _, signature = name.removesuffix(".png").partition("-")
     known = number.isascii() and number.isdigit() and len(number) < 16
     if not known or not hmac.compare_digest(signature.encode(), _signature(runtime, int(number)).encode()):

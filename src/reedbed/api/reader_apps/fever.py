@@ -6,15 +6,15 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.api.reader_apps.common import Call, Params, json, ok, open_to_all, read_params, text
+from reedbed.api.reader_apps.common import Params, ReaderCall, json, ok, open_to_all, read_params, text
 from reedbed.api.reader_apps.streams import Contents, read_contents, seconds, shown_content
 from reedbed.domain.entries import Entry, Selection, StreamQuery
 from reedbed.domain.errors import NotFound, ReedbedError, TooMany
-from reedbed.domain.reader_apps import LARGEST_ID, Labels, TagEdit, labels_of
+from reedbed.domain.reader_apps import MAX_ID, Labels, TagEdit, labels_of
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import LATEST, SECOND, Instant
-from reedbed.domain.users import Scope
-from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.domain.users import TokenScope
+from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.reader_apps import by_fever_key, edit_entries, mark_arrived, unread_recent
 from reedbed.services.runtime import Runtime
@@ -32,9 +32,9 @@ UNREAD_IDS, SAVED_IDS = frozenset({"unread_item_ids"}), frozenset({"saved_item_i
 EVERYTHING = 0
 
 
-async def apply_marks(call: Call) -> frozenset[str]:
+async def apply_marks(call: ReaderCall) -> frozenset[str]:
     """Which lists of ids are different now; a mark that makes no sense changes nothing."""
-    if Scope.WRITE not in call.caller.scopes:
+    if TokenScope.WRITE not in call.caller.scopes:
         return frozenset()
     if call.params.one("unread_recently_read") == "1":
         await unread_recent(call.runtime, call.user_id)
@@ -49,7 +49,7 @@ async def apply_marks(call: Call) -> frozenset[str]:
     return frozenset()
 
 
-async def _mark_items(call: Call, wish: str) -> frozenset[str]:
+async def _mark_items(call: ReaderCall, wish: str) -> frozenset[str]:
     """One id, though some apps send several with commas."""
     given = (_signed(text) for text in call.params.one("id").split(","))
     ids = [id for id in given if id is not None and id > 0]
@@ -58,7 +58,7 @@ async def _mark_items(call: Call, wish: str) -> frozenset[str]:
     return UNREAD_IDS if EDITS[wish].read is not None else SAVED_IDS
 
 
-async def _chosen(call: Call, kind: str, id: int) -> list[Selection]:
+async def _chosen(call: ReaderCall, kind: str, id: int) -> list[Selection]:
     """Group 0 is everything. Group -1 are sparks, which nobody has here."""
     if kind == "group" and id == EVERYTHING:
         return [Selection()]
@@ -68,7 +68,7 @@ async def _chosen(call: Call, kind: str, id: int) -> list[Selection]:
     return [Selection(feed_ids=feeds)] if feeds else []
 
 
-def _before(call: Call) -> Instant | None:
+def _before(call: ReaderCall) -> Instant | None:
     """To the end of that second: apps send moments of ours, cut to seconds. None is now."""
     moment = _signed(call.params.one("before").partition(".")[0])
     if not moment:
@@ -82,7 +82,7 @@ def _signed(text: str) -> int | None:
     digits = plain.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 19:
         return None
-    return max(min(int(plain), LARGEST_ID), -LARGEST_ID)
+    return max(min(int(plain), MAX_ID), -MAX_ID)
 
 
 NO_ICON_ID = 0
@@ -164,7 +164,7 @@ STRANGER = {"api_version": VERSION, "auth": 0}
 @router.api_route("/fever.php/{rest:path}", methods=METHODS)
 @router.api_route("/api/fever.php", methods=METHODS)
 @router.api_route("/api/fever.php/{rest:path}", methods=METHODS)
-async def fever(request: Request, runtime: RuntimeOf, rest: str = "") -> Response:
+async def fever(request: Request, runtime: CurrentRuntime, rest: str = "") -> Response:
     """Apps add slashes and file names of their own to the address they are given."""
     if rest.strip("/") not in ("", "index.php", "fever.php"):
         raise NotFound("There is nothing at this address.")
@@ -183,13 +183,13 @@ async def _answer(request: Request, runtime: Runtime) -> Response:
     caller = await by_fever_key(runtime, key, ip=client_ip(request)) if key else None
     if caller is None:
         return json(STRANGER)
-    call = Call(request, runtime, caller, params)
+    call = ReaderCall(request, runtime, caller, params)
     changed = await apply_marks(call)
     async with runtime.db.read() as tx:
         return json(await _shown(tx, call, changed))
 
 
-async def _shown(tx: Tx, call: Call, changed: frozenset[str]) -> dict[str, Any]:
+async def _shown(tx: Tx, call: ReaderCall, changed: frozenset[str]) -> dict[str, Any]:
     """`changed` names the lists of ids that a mark has altered: they are told without being asked for."""
     wanted = {name for name in ASKABLE if name in call.params} | changed
     shown: dict[str, Any] = {"api_version": VERSION, "auth": 1}
@@ -202,7 +202,7 @@ async def _shown(tx: Tx, call: Call, changed: frozenset[str]) -> dict[str, Any]:
     return shown
 
 
-async def _subscriptions(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _subscriptions(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     followed = await subscriptions.list_followed(tx, call.user_id)
     shown: dict[str, Any] = {"feeds_groups": feeds_groups(followed)}
     if "groups" in wanted:
@@ -212,11 +212,11 @@ async def _subscriptions(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]
     return shown
 
 
-async def _favicons(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _favicons(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     return {"favicons": favicons(await blobs.icons_of(tx, call.user_id))}
 
 
-async def _items(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _items(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     ids = await _item_ids(tx, call.user_id, call.params)
     contents = await read_contents(tx, call.user_id, ids, call.pictures)
     total = await entries.how_many(tx, call.user_id)
@@ -236,17 +236,17 @@ async def _item_ids(tx: Tx, user_id: int, params: Params) -> list[int]:
     return [item.id for item in await entries.ids_page(tx, user_id, query, PAGE)]
 
 
-async def _links(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _links(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     return {"links": []}
 
 
-async def _unread(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _unread(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     """All of them: an app takes what is missing for read."""
     ids = await entries.every_id(tx, call.user_id, StreamQuery(read=False, order="oldest"))
     return {"unread_item_ids": joined(ids)}
 
 
-async def _saved(tx: Tx, call: Call, wanted: set[str]) -> dict[str, Any]:
+async def _saved(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
     ids = await entries.every_id(tx, call.user_id, StreamQuery(starred=True, order="oldest"))
     return {"saved_item_ids": joined(ids)}
 
@@ -256,7 +256,7 @@ def _number(text: str) -> int | None:
     plain = text.strip()
     if not plain.isascii() or not plain.isdigit() or len(plain) > 19:
         return None
-    return min(int(plain), LARGEST_ID)
+    return min(int(plain), MAX_ID)
 
 
 PARTS = (

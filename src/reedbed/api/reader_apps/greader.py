@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.api.reader_apps import streams as greader_contents
 from reedbed.api.reader_apps.common import (
-    Call,
+    EtagCache,
     Params,
-    Stamps,
+    ReaderCall,
     conditional,
     icon_address,
     json,
@@ -24,7 +24,7 @@ from reedbed.api.reader_apps.common import (
     read_query,
     text,
 )
-from reedbed.api.reader_apps.streams import Directory, Target, item_ids_of, microseconds
+from reedbed.api.reader_apps.streams import Directory, StreamTarget, item_ids_of, microseconds
 from reedbed.domain.entries import Counts, Selection
 from reedbed.domain.errors import Forbidden, Invalid, ReedbedError
 from reedbed.domain.reader_apps import (
@@ -42,8 +42,8 @@ from reedbed.domain.reader_apps import (
 )
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import SECOND, Instant
-from reedbed.domain.users import Allowance, Caller, Scope
-from reedbed.http.auth import RuntimeOf, client_ip
+from reedbed.domain.users import Allowance, Caller, TokenScope
+from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.reader_apps import (
     Placing,
@@ -66,7 +66,7 @@ from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.store import folders, subscriptions
 from reedbed.store.read_state import counts
 
-LONGEST_HEADER = 500
+MAX_HEADER_LENGTH = 500
 
 
 async def client_login(request: Request, runtime: Runtime, params: Params) -> Response:
@@ -89,12 +89,12 @@ def unauthorized() -> Response:
     return text("Unauthorized", 401, {"WWW-Authenticate": 'GoogleLogin realm="Reedbed"'})
 
 
-async def edit_token(call: Call) -> Response:
+async def edit_token(call: ReaderCall) -> Response:
     """Without a line end: some apps send back all they got."""
     return text(new_edit_token(call.runtime, call.caller))
 
 
-def bad_edit_token(call: Call) -> Response | None:
+def bad_edit_token(call: ReaderCall) -> Response | None:
     """The refusal, if the call brings an edit token that is wrong or too old."""
     if edit_token_is_good(call.runtime, call.caller, call.params.one("T")):
         return None
@@ -103,7 +103,7 @@ def bad_edit_token(call: Call) -> Response | None:
 
 def _token(header: str) -> str:
     """`GoogleLogin auth=…`, with or without quotes; or `Bearer …`."""
-    if len(header) > LONGEST_HEADER:
+    if len(header) > MAX_HEADER_LENGTH:
         return ""
     scheme, _, rest = header.strip().partition(" ")
     rest = rest.strip()
@@ -117,7 +117,7 @@ def _token(header: str) -> str:
             return ""
 
 
-async def user_info(call: Call) -> Response:
+async def user_info(call: ReaderCall) -> Response:
     user = call.caller.user
     number = str(user.id)
     return json(
@@ -133,7 +133,7 @@ async def user_info(call: Call) -> Response:
     )
 
 
-async def subscription_list(call: Call) -> Response:
+async def subscription_list(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
         followed = await subscriptions.list_followed(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
@@ -159,7 +159,7 @@ def _subscription(
     }
 
 
-async def tag_list(call: Call) -> Response:
+async def tag_list(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
         counted = await counts.counts(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
@@ -178,7 +178,7 @@ async def tag_list(call: Call) -> Response:
     return json({"tags": [{**tag, "sortid": f"{place:08X}"} for place, tag in enumerate(shown)]})
 
 
-async def unread_count(call: Call) -> Response:
+async def unread_count(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
         counted = await counts.counts(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
@@ -225,10 +225,10 @@ def _count(name: str, unread: int, newest: Instant) -> dict[str, Any]:
     return {"id": name, "count": unread, "newestItemTimestampUsec": microseconds(newest) if newest else "0"}
 
 
-MOST_FEEDS = 500
+MAX_FEEDS = 500
 
 
-async def edit_tag(call: Call) -> Response:
+async def edit_tag(call: ReaderCall) -> Response:
     ids = item_ids_of(call.params)
     edit = tag_edit(call.params.all("a"), call.params.all("r"))
     if ids:
@@ -236,7 +236,7 @@ async def edit_tag(call: Call) -> Response:
     return ok()
 
 
-async def mark_all_as_read(call: Call) -> Response:
+async def mark_all_as_read(call: ReaderCall) -> Response:
     now = call.runtime.now()
     until = parse_mark_until(call.params.one("ts"), now)
     chosen = [selection for target in await _to_mark(call) for selection in _selections(target)]
@@ -244,9 +244,9 @@ async def mark_all_as_read(call: Call) -> Response:
     return ok()
 
 
-async def _to_mark(call: Call) -> list[Target]:
+async def _to_mark(call: ReaderCall) -> list[StreamTarget]:
     """Every stream named; one that nobody knows refuses the call before anything is marked."""
-    named = dict.fromkeys(call.params.all("s")[:MOST_FEEDS]) or [""]
+    named = dict.fromkeys(call.params.all("s")[:MAX_FEEDS]) or [""]
     async with call.runtime.db.read() as tx:
         directory = Directory(tx, call.user_id)
         found = [await directory.find(text) for text in named]
@@ -256,7 +256,7 @@ async def _to_mark(call: Call) -> list[Target]:
     return known
 
 
-def _selections(target: Target) -> list[Selection]:
+def _selections(target: StreamTarget) -> list[Selection]:
     if target.state is not None:
         if target.state in EMPTY_STATES:
             return []
@@ -265,10 +265,10 @@ def _selections(target: Target) -> list[Selection]:
     return [*chosen, *(Selection(tag=tag) for tag in target.tags)]
 
 
-async def subscription_edit(call: Call) -> Response:
+async def subscription_edit(call: ReaderCall) -> Response:
     """Each feed for itself; only when none could be served is the call refused."""
     params = call.params
-    streams = params.all("s")[:MOST_FEEDS]
+    streams = params.all("s")[:MAX_FEEDS]
     titles = params.all("t") or params.all("title")
     failures: list[ReedbedError] = []
     for stream, title in zip_longest(streams, titles[: len(streams)], fillvalue=""):
@@ -284,7 +284,7 @@ async def subscription_edit(call: Call) -> Response:
     return ok()
 
 
-async def _edit_one(call: Call, text: str, placing: Placing) -> None:
+async def _edit_one(call: ReaderCall, text: str, placing: Placing) -> None:
     stream = parse_stream(text)
     if not isinstance(stream, FeedStream):
         raise Invalid("A feed is named feed/ and its address.", field="s")
@@ -299,7 +299,7 @@ async def _edit_one(call: Call, text: str, placing: Placing) -> None:
             raise Invalid("ac must be subscribe, unsubscribe or edit.", field="ac")
 
 
-async def _subscribe(call: Call, stream: FeedStream, text: str, placing: Placing) -> None:
+async def _subscribe(call: ReaderCall, stream: FeedStream, text: str, placing: Placing) -> None:
     """By number only what is followed, or was: an app that takes an unsubscription back."""
     url = stream.url or await left_feed(call.runtime, call.user_id, stream.feed_id)
     if url:
@@ -308,7 +308,7 @@ async def _subscribe(call: Call, stream: FeedStream, text: str, placing: Placing
         await _arrange(call, text, placing)
 
 
-async def _arrange(call: Call, text: str, placing: Placing) -> None:
+async def _arrange(call: ReaderCall, text: str, placing: Placing) -> None:
     async with call.runtime.db.read() as tx:
         directory = Directory(tx, call.user_id)
         target = await directory.find(text)
@@ -319,7 +319,7 @@ async def _arrange(call: Call, text: str, placing: Placing) -> None:
     await arrange(call.runtime, call.user_id, known, placing)
 
 
-async def quickadd(call: Call) -> Response:
+async def quickadd(call: ReaderCall) -> Response:
     """A failure is an answer, too: apps read `numResults`."""
     query = call.params.one("quickadd").strip()
     try:
@@ -331,18 +331,18 @@ async def quickadd(call: Call) -> Response:
     )
 
 
-async def export_subscriptions(call: Call) -> Response:
+async def export_subscriptions(call: ReaderCall) -> Response:
     headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"'}
     return Response(await export_opml(call.runtime, call.user_id), 200, headers, "text/x-opml; charset=utf-8")
 
 
-async def import_subscriptions(call: Call) -> Response:
+async def import_subscriptions(call: ReaderCall) -> Response:
     """How many feeds were in it: NewsFlash reads the answer as a number."""
     report = await import_opml(call.runtime, call.user_id, await _opml(call))
     return text(str(report.imported + report.skipped))
 
 
-async def _opml(call: Call) -> bytes:
+async def _opml(call: ReaderCall) -> bytes:
     if call.request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         async with call.request.form(max_files=1) as form:
             for _, value in form.multi_items():
@@ -351,7 +351,7 @@ async def _opml(call: Call) -> bytes:
     return await call.request.body()
 
 
-async def rename_tag(call: Call) -> Response:
+async def rename_tag(call: ReaderCall) -> Response:
     old = _labels(call.params.all("s")) or tuple(call.params.all("t"))
     new = _labels(call.params.all("dest"))
     if not old or not new:
@@ -361,7 +361,7 @@ async def rename_tag(call: Call) -> Response:
     return ok()
 
 
-async def disable_tag(call: Call) -> Response:
+async def disable_tag(call: ReaderCall) -> Response:
     names = (*_labels(call.params.all("s")), *(name for name in call.params.all("t") if name.strip()))
     if not names:
         raise Invalid("s must be a label.", field="s")
@@ -389,15 +389,15 @@ ATOM = "reader/atom"
 REQUESTS = Allowance(2_000, 50)
 """newsboat asks for each feed by itself, and phones synchronise in bursts."""
 
-Handler = Callable[[Call], Awaitable[Response]]
+Handler = Callable[[ReaderCall], Awaitable[Response]]
 
 
-async def _ok(call: Call) -> Response:
+async def _ok(call: ReaderCall) -> Response:
     return ok()
 
 
 def _stub(name: str, empty: object) -> Handler:
-    async def answer(call: Call) -> Response:
+    async def answer(call: ReaderCall) -> Response:
         return json({name: empty})
 
     return answer
@@ -442,7 +442,7 @@ WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
 @router.api_route("/api/greader.php/{rest:path}", methods=METHODS)
 @router.api_route("/greader", methods=METHODS)
 @router.api_route("/greader/{rest:path}", methods=METHODS)
-async def google_reader(request: Request, runtime: RuntimeOf) -> Response:
+async def google_reader(request: Request, runtime: CurrentRuntime) -> Response:
     try:
         answer = await _answer(request, runtime, _endpoint(request.scope["path"]))
     except ReedbedError as error:
@@ -475,17 +475,17 @@ async def _answer(request: Request, runtime: Runtime, endpoint: str) -> Response
     return text("There is nothing at this address.", 404)
 
 
-async def _call(request: Request, runtime: Runtime, name: str) -> Call | None:
+async def _call(request: Request, runtime: Runtime, name: str) -> ReaderCall | None:
     caller = await caller_of(request, runtime)
     if caller is None:
         return None
     await spend(runtime, f"reader:{caller.user_id}", REQUESTS)
     # The body of an import is the file itself.
     params = read_query(request) if name == "subscription/import" else await read_params(request)
-    return Call(request, runtime, caller, params)
+    return ReaderCall(request, runtime, caller, params)
 
 
-async def _read(call: Call | None, name: str, endpoint: str) -> Response:
+async def _read(call: ReaderCall | None, name: str, endpoint: str) -> Response:
     if call is None:
         return unauthorized()
     handler = READS.get(name)
@@ -496,15 +496,15 @@ async def _read(call: Call | None, name: str, endpoint: str) -> Response:
     answer = await handler(call)
     if name not in CONDITIONAL or call.request.method != "GET":
         return answer
-    stamps: Stamps = call.request.app.state.reader_stamps
+    stamps: EtagCache = call.request.app.state.reader_etags
     return conditional(call.request, stamps, call.user_id, call.runtime.now(), answer)
 
 
-async def _write(call: Call | None, name: str) -> Response:
+async def _write(call: ReaderCall | None, name: str) -> Response:
     if call is None:
         return unauthorized()
     if call.request.method != "POST" and name not in WRITTEN_BY_GET:
         return text("This is a change: send it by POST.", 405, {"Allow": "POST"})
-    if Scope.WRITE not in call.caller.scopes:
+    if TokenScope.WRITE not in call.caller.scopes:
         raise Forbidden("This token may only read.")
     return bad_edit_token(call) or await WRITES[name](call)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from fastapi import Response
 
 from reedbed.api.feed_writer import as_reader_atom
-from reedbed.api.reader_apps.common import Call, Params, json, text
+from reedbed.api.reader_apps.common import Params, ReaderCall, json, text
 from reedbed.domain.articles import content_for_programs
 from reedbed.domain.entries import Entry, StreamItem, StreamQuery
 from reedbed.domain.errors import Invalid
@@ -44,11 +44,11 @@ from reedbed.store import folders, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
-MOST_FILTERS = 200
+MAX_FILTERS = 200
 
 
 @record
-class Target:
+class StreamTarget:
     """What a stream names: a state, or feeds, or tags; a label may be feeds and a tag at once."""
 
     name: str
@@ -77,7 +77,7 @@ class Directory:
             self._followed = await subscriptions.list_followed(self._tx, self._user_id)
         return self._followed
 
-    async def find(self, text: str) -> Target | None:
+    async def find(self, text: str) -> StreamTarget | None:
         """None for what this user does not have."""
         for reading in _readings(text):
             stream = parse_stream(reading)
@@ -86,16 +86,16 @@ class Directory:
                 return target
         return None
 
-    async def _target(self, stream: Stream) -> Target | None:
+    async def _target(self, stream: Stream) -> StreamTarget | None:
         match stream:
             case StateStream(state):
-                return Target(stream_name(stream), state.replace("-", " ").capitalize(), state=state)
+                return StreamTarget(stream_name(stream), state.replace("-", " ").capitalize(), state=state)
             case LabelStream(name):
                 return await self._label(name)
             case FeedStream(feed_id, url):
                 return await self._feed(feed_id, url)
 
-    async def _label(self, name: str) -> Target | None:
+    async def _label(self, name: str) -> StreamTarget | None:
         """A folder's own feeds: those below it have a label of their own in an app."""
         labels = await self.labels()
         inside, tag = labels.folder_ids(name), labels.tag(name)
@@ -105,9 +105,11 @@ class Directory:
             tuple(one.feed_id for one in await self.followed() if one.folder_id in inside) if inside else None
         )
         shown = labels.folders[inside[0]] if inside else name
-        return Target(stream_name(LabelStream(shown)), shown, feed_ids=feeds, tags=(tag,) if tag else ())
+        return StreamTarget(
+            stream_name(LabelStream(shown)), shown, feed_ids=feeds, tags=(tag,) if tag else ()
+        )
 
-    async def _feed(self, feed_id: int | None, url: str) -> Target | None:
+    async def _feed(self, feed_id: int | None, url: str) -> StreamTarget | None:
         if feed_id is not None:
             known = await subscriptions.get_by_feed(self._tx, self._user_id, feed_id)
             return _feed_target(feed_id) if known and known[1] else None
@@ -115,8 +117,8 @@ class Directory:
         return _feed_target(found.feed_id, found.title) if found else None
 
 
-def _feed_target(feed_id: int, title: str = "") -> Target:
-    return Target(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,))
+def _feed_target(feed_id: int, title: str = "") -> StreamTarget:
+    return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,))
 
 
 def _readings(text: str) -> Iterator[str]:
@@ -131,14 +133,14 @@ def _readings(text: str) -> Iterator[str]:
 
 
 @record
-class Asked:
-    target: Target
+class StreamRequest:
+    target: StreamTarget
     query: StreamQuery | None
     """None: nothing can match."""
     order: Order
 
 
-async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Params) -> Asked:
+async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Params) -> StreamRequest:
     """Raises `Invalid` for a stream nobody knows: it must never mean a wider set."""
     directory = Directory(tx, user_id)
     target = await _find_all(directory, streams)
@@ -160,10 +162,10 @@ async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Para
     for name in _few(params.all("xt")):
         unwanted = await directory.find(name)
         query = _without(query, unwanted) if query and unwanted else query
-    return Asked(target, query, order)
+    return StreamRequest(target, query, order)
 
 
-async def _find_all(directory: Directory, texts: Sequence[str]) -> Target:
+async def _find_all(directory: Directory, texts: Sequence[str]) -> StreamTarget:
     found = [await directory.find(text) for text in _few(texts)]
     known = [target for target in found if target is not None]
     if not known or len(known) < len(found):
@@ -171,7 +173,7 @@ async def _find_all(directory: Directory, texts: Sequence[str]) -> Target:
     return known[0] if len(known) == 1 else _together(known)
 
 
-def _together(targets: Sequence[Target]) -> Target:
+def _together(targets: Sequence[StreamTarget]) -> StreamTarget:
     """What is in any of them. States that are always empty add nothing, and beside everything all else is."""
     full = [target for target in targets if target.state not in EMPTY_STATES] or targets[:1]
     if everything := next((target for target in full if target.state == READING_LIST.name), None):
@@ -187,12 +189,12 @@ def _together(targets: Sequence[Target]) -> Target:
 
 def _few(texts: Iterable[str]) -> list[str]:
     each = [text for text in dict.fromkeys(texts) if text.strip()]
-    if len(each) > MOST_FILTERS:
-        raise Invalid(f"At most {MOST_FILTERS} streams in one call.", field="s")
+    if len(each) > MAX_FILTERS:
+        raise Invalid(f"At most {MAX_FILTERS} streams in one call.", field="s")
     return each
 
 
-def _with(query: StreamQuery, target: Target) -> StreamQuery | None:
+def _with(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     match target.state:
         case None:
             return _within(query, target)
@@ -205,7 +207,7 @@ def _with(query: StreamQuery, target: Target) -> StreamQuery | None:
             return None if state in EMPTY_STATES else query
 
 
-def _within(query: StreamQuery, target: Target) -> StreamQuery | None:
+def _within(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     feeds, tags = target.feed_ids, target.tags
     if feeds is None:
         return replace(query, tags=tuple(dict.fromkeys((*query.tags, *tags))))
@@ -222,7 +224,7 @@ def _both(some: tuple[int, ...] | None, others: tuple[int, ...]) -> tuple[int, .
     return others if some is None else tuple(id for id in others if id in some)
 
 
-def _without(query: StreamQuery, target: Target) -> StreamQuery | None:
+def _without(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     match target.state:
         case None:
             return replace(
@@ -327,12 +329,12 @@ def _enclosure(one: Enclosure) -> dict[str, Any]:
 
 
 DEFAULT_COUNT = 20
-MOST_IDS = 10_000
-MOST_ITEMS = 1_000
+MAX_IDS = 10_000
+MAX_ITEMS = 1_000
 
 
-async def item_ids(call: Call) -> Response:
-    wanted = _count(call.params, MOST_IDS)
+async def item_ids(call: ReaderCall) -> Response:
+    wanted = _count(call.params, MAX_IDS)
     async with call.runtime.db.read() as tx:
         asked = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
         found, continuation = await _page(tx, call.user_id, asked, wanted)
@@ -350,7 +352,7 @@ async def item_ids(call: Call) -> Response:
     return json({"itemRefs": refs, **continuation})
 
 
-async def item_count(call: Call) -> Response:
+async def item_count(call: ReaderCall) -> Response:
     """A number in plain text; with `a=true` the day of the newest entry after it."""
     async with call.runtime.db.read() as tx:
         asked = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
@@ -360,28 +362,28 @@ async def item_count(call: Call) -> Response:
     return text(f"{count}#{datetime.fromtimestamp(newest / SECOND, UTC):%B %d, %Y}")
 
 
-async def item_contents(call: Call) -> Response:
+async def item_contents(call: ReaderCall) -> Response:
     ids = item_ids_of(call.params)
-    if len(ids) > MOST_ITEMS:
-        raise Invalid(f"At most {MOST_ITEMS} items in one call.", field="i")
+    if len(ids) > MAX_ITEMS:
+        raise Invalid(f"At most {MAX_ITEMS} items in one call.", field="i")
     async with call.runtime.db.read() as tx:
         contents = await read_contents(tx, call.user_id, ids, call.pictures)
     return json(_stream(call, stream_name(READING_LIST), "Reading list", items(contents), {}))
 
 
-async def stream_contents(call: Call, stream: str) -> Response:
+async def stream_contents(call: ReaderCall, stream: str) -> Response:
     return json(await _read_stream_contents(call, stream))
 
 
-async def stream_atom(call: Call, stream: str) -> Response:
+async def stream_atom(call: ReaderCall, stream: str) -> Response:
     """newsboat in its feedhq mode reads each feed as Atom."""
     found = await _read_stream_contents(call, stream)
     return Response(as_reader_atom(found, str(call.request.url)), media_type="application/atom+xml")
 
 
-async def _read_stream_contents(call: Call, stream: str) -> dict[str, Any]:
+async def _read_stream_contents(call: ReaderCall, stream: str) -> dict[str, Any]:
     """Without a stream it is the reading list: NewsFlash, Fluent Reader and FeedMe ask so."""
-    wanted = _count(call.params, MOST_ITEMS)
+    wanted = _count(call.params, MAX_ITEMS)
     streams = [stream] if stream else call.params.all("s") or [stream_name(READING_LIST)]
     async with call.runtime.db.read() as tx:
         asked = await read_stream(tx, call.user_id, streams, call.params)
@@ -400,7 +402,7 @@ def item_ids_of(params: Params) -> list[int]:
 
 
 async def _page(
-    tx: Tx, user_id: int, asked: Asked, wanted: int
+    tx: Tx, user_id: int, asked: StreamRequest, wanted: int
 ) -> tuple[Sequence[StreamItem], dict[str, str]]:
     """One more is asked for than is given, to know whether there is a next page."""
     if asked.query is None:
@@ -420,7 +422,7 @@ def _count(params: Params, most: int) -> int:
 
 
 def _stream(
-    call: Call, name: str, title: str, shown: list[dict[str, Any]], continuation: dict[str, str]
+    call: ReaderCall, name: str, title: str, shown: list[dict[str, Any]], continuation: dict[str, str]
 ) -> dict[str, Any]:
     newest = max((item["updated"] for item in shown), default=seconds(call.runtime.now()))
     return {

@@ -1,11 +1,11 @@
-"""Which entries of a fetched document are new, changed or known: decided purely, before anything is written.
+"""Decide which entries of a fetched document are new, changed or already stored; nothing is written here.
 
-An entry is known by its guid, else by its normalised address, else by the hash of its words. Two steps keep
-the usual case cheap: `sift` takes out what has a known guid and an unchanged hash, at one hash and one lookup
-each; only the rest has its address normalised and goes through `plan_rest`.
+An entry is identified by its guid, else by its normalised URL, else by a hash of its text. Two steps keep the
+common case cheap: `filter_entries` drops entries with a known guid and an unchanged hash, at the cost of one
+hash and one lookup each; only the others have their URL normalised in `plan_rest`.
 
-    sifted = sift(newest(document.entries, now), known_by_guid, traits)
-    plan = plan_rest(sifted, known, traits, now)      # `known` for sifted.rest alone will do
+    filtered = filter_entries(newest(document.entries, now), known_by_guid, traits)
+    plan = plan_rest(filtered, known, traits, now)      # `known` is needed for filtered.rest only
 """
 
 import re
@@ -41,7 +41,7 @@ class Seen:
 
 
 @record
-class Known:
+class ExistingEntry:
     """What is known of one feed. A store may fill in only the keys the document asks about."""
 
     by_guid: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
@@ -60,7 +60,7 @@ class Traits:
     first_fetch: bool = False
 
 
-class Candidate(NamedTuple):
+class IncomingEntry(NamedTuple):
     entry: ParsedEntry
     change_hash: str
     place: int
@@ -68,9 +68,9 @@ class Candidate(NamedTuple):
 
 
 @record
-class Sifted:
+class FilteredEntries:
     unchanged: tuple[int, ...]
-    rest: tuple[Candidate, ...]
+    rest: tuple[IncomingEntry, ...]
 
 
 class NewEntry(NamedTuple):
@@ -93,7 +93,7 @@ class ChangedEntry:
 
 
 @record
-class Plan:
+class WritePlan:
     new: tuple[NewEntry, ...]
     """Oldest first, so that ascending ids follow the order of reading."""
     changed: tuple[ChangedEntry, ...]
@@ -134,9 +134,11 @@ def newest(
     return [entries[place] for place in sorted(places[:limit])]
 
 
-def sift(entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Traits) -> Sifted:
+def filter_entries(
+    entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Traits
+) -> FilteredEntries:
     unchanged: dict[int, None] = {}
-    rest: list[Candidate] = []
+    rest: list[IncomingEntry] = []
     trusted = not traits.unreliable
     for place, entry in enumerate(entries):
         digest = change_hash(entry.title, entry.content)
@@ -144,13 +146,13 @@ def sift(entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Tr
         if seen and seen.entry_id and seen.change_hash == digest and seen.entry_id not in unchanged:
             unchanged[seen.entry_id] = None
         else:
-            rest.append(Candidate(entry, digest, place))
-    return Sifted(tuple(unchanged), tuple(rest))
+            rest.append(IncomingEntry(entry, digest, place))
+    return FilteredEntries(tuple(unchanged), tuple(rest))
 
 
-def plan_rest(sifted: Sifted, known: Known, traits: Traits, fetched: Instant) -> Plan:
+def plan_rest(sifted: FilteredEntries, known: ExistingEntry, traits: Traits, fetched: Instant) -> WritePlan:
     if not sifted.rest:
-        return Plan((), (), sifted.unchanged, (), (), (), traits.collisions, traits.unreliable)
+        return WritePlan((), (), sifted.unchanged, (), (), (), traits.collisions, traits.unreliable)
     start = traits.collisions + (_suspicion(sifted.rest) if traits.first_fetch else 0)
     planner = _Planner(known, traits, set(sifted.unchanged), start, fetched)
     distrusted = traits.unreliable or start >= COLLISIONS_TO_DISTRUST
@@ -170,7 +172,7 @@ def is_suspicious_guid(guid: str) -> bool:
     return (len(guid) > 10 and guid.isascii() and guid.isdigit()) or _TIMESTAMP.search(guid) is not None
 
 
-def _suspicion(candidates: Iterable[Candidate]) -> int:
+def _suspicion(candidates: Iterable[IncomingEntry]) -> int:
     return 1 if any(is_suspicious_guid(candidate.entry.guid or "") for candidate in candidates) else 0
 
 
@@ -178,7 +180,7 @@ class _Planner:
     """One pass over a document's candidates; `claimed` are the known entries already spoken for."""
 
     def __init__(
-        self, known: Known, traits: Traits, claimed: set[int], collisions: int, fetched: Instant
+        self, known: ExistingEntry, traits: Traits, claimed: set[int], collisions: int, fetched: Instant
     ) -> None:
         self.known = known
         self.addresses: set[str] = set()
@@ -198,7 +200,7 @@ class _Planner:
         self.new_urls: set[str] = set()
         self.new_hashes: set[str] = set()
 
-    def place_all(self, candidates: Sequence[Candidate], *, trust_guids: bool) -> None:
+    def place_all(self, candidates: Sequence[IncomingEntry], *, trust_guids: bool) -> None:
         self.trust_guids = trust_guids
         urls = [normalize_url(entry.url) if entry.url else None for entry, _, _ in candidates]
         self.addresses = {url for url in urls if url is not None}
@@ -209,9 +211,9 @@ class _Planner:
             else:
                 self._place(candidate, entry.guid or None if trust_guids else None, url)
 
-    def plan(self, unchanged: tuple[int, ...], *, unreliable: bool) -> Plan:
+    def plan(self, unchanged: tuple[int, ...], *, unreliable: bool) -> WritePlan:
         in_order = sorted(self.new, key=lambda placed: (placed[1].sort_at, -placed[0]))
-        return Plan(
+        return WritePlan(
             new=tuple(entry for _, entry in in_order),
             changed=tuple(self.changed),
             unchanged=unchanged + tuple(self.unchanged),
@@ -222,7 +224,7 @@ class _Planner:
             unreliable=unreliable,
         )
 
-    def _place(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
+    def _place(self, candidate: IncomingEntry, guid: str | None, url: str | None) -> None:
         if guid is not None:
             seen = self.known.by_guid.get(guid)
             if seen is not None and self._is_by_guid(seen, candidate, url):
@@ -233,7 +235,7 @@ class _Planner:
                 guid = None
         return self._place_by_address(candidate, guid, url)
 
-    def _is_by_guid(self, seen: Seen, candidate: Candidate, url: str | None) -> bool:
+    def _is_by_guid(self, seen: Seen, candidate: IncomingEntry, url: str | None) -> bool:
         """The guid decides, unless another address says that this is a second entry under a used guid.
 
         With the title of the known entry it is that entry, whose address has changed.
@@ -253,7 +255,7 @@ class _Planner:
         self.collisions += differs
         return differs
 
-    def _place_by_address(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
+    def _place_by_address(self, candidate: IncomingEntry, guid: str | None, url: str | None) -> None:
         digest = candidate.change_hash
         if url is not None and self.use_urls:
             seen = self.known.by_url.get(url) or self._moved(candidate)
@@ -271,14 +273,14 @@ class _Planner:
             return self.duplicates.append(candidate.entry)
         return self._welcome(candidate._replace(change_hash=digest), guid, url)
 
-    def _moved(self, candidate: Candidate) -> Seen | None:
+    def _moved(self, candidate: IncomingEntry) -> Seen | None:
         """Where guids say nothing: the entry with the same words, if the document has left its address."""
         if self.trust_guids:
             return None
         seen = self.known.by_hash.get(candidate.change_hash)
         return None if seen is None or seen.url in self.addresses else seen
 
-    def _meet(self, seen: Seen, candidate: Candidate, url: str | None) -> None:
+    def _meet(self, seen: Seen, candidate: IncomingEntry, url: str | None) -> None:
         if seen.entry_id is None:
             self.forgotten.append(candidate.entry)
         elif seen.entry_id in self.claimed:
@@ -292,14 +294,14 @@ class _Planner:
             else:
                 self._note_change(seen.entry_id, candidate, url)
 
-    def _note_change(self, entry_id: int, candidate: Candidate, url: str | None) -> None:
+    def _note_change(self, entry_id: int, candidate: IncomingEntry, url: str | None) -> None:
         """An entry moves to a new address only if no other entry of this document has it."""
         moved = None if url in self.new_urls else url
         self.changed.append(ChangedEntry(entry_id, candidate.entry, moved, candidate.change_hash))
         if moved is not None:
             self.new_urls.add(moved)
 
-    def _welcome(self, candidate: Candidate, guid: str | None, url: str | None) -> None:
+    def _welcome(self, candidate: IncomingEntry, guid: str | None, url: str | None) -> None:
         when = sort_at(candidate.entry.published, self.fetched)
         self.new.append((candidate.place, NewEntry(candidate.entry, guid, url, candidate.change_hash, when)))
         if guid is not None:

@@ -23,7 +23,7 @@ class FetchRequest:
 
 
 @record
-class CacheHints:
+class CacheHeaders:
     """What the answer says about coming back, as it stands in the headers."""
 
     etag: str | None = None
@@ -50,7 +50,7 @@ class Fetched:
     body: bytes
     content_type: str | None
     """The whole header, charset included."""
-    hints: CacheHints = field(default=CacheHints())
+    hints: CacheHeaders = field(default=CacheHeaders())
     redirected: Redirected | None = None
     links: tuple[tuple[str, str], ...] = ()
     """(rel, address) pairs of `Link` headers: hub and self for WebSub."""
@@ -58,7 +58,7 @@ class Fetched:
 
 @record
 class NotModified:
-    hints: CacheHints = field(default=CacheHints())
+    hints: CacheHeaders = field(default=CacheHeaders())
     redirected: Redirected | None = None
     status: int = 304
 
@@ -76,7 +76,7 @@ class Throttled:
     """429, or 503 with Retry-After."""
 
     status: int
-    hints: CacheHints = field(default=CacheHints())
+    hints: CacheHeaders = field(default=CacheHeaders())
     message: str = "Rate limited"
 
 
@@ -87,11 +87,11 @@ class Failed:
     message: str
     """Plain words for people: what happened."""
     status: int | None = None
-    hints: CacheHints = field(default=CacheHints())
+    hints: CacheHeaders = field(default=CacheHeaders())
 
 
 @record
-class Answer:
+class HttpResponse:
     """What a server said to what was sent to it."""
 
     status: int

@@ -15,9 +15,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Literal
 
-from reedbed.domain.feeds import Rhythm
+from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.outcomes import CacheHeaders
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_datetime
 
 GROWTH = 1.8
@@ -27,10 +27,10 @@ PUSHED: Millis = DAY
 
 _RECENT = 20
 _QUIET_SHARE = 10
-_LEAST_FRESHNESS: Millis = MINUTE
+_MIN_FRESHNESS: Millis = MINUTE
 
 
-class Rule(StrEnum):
+class IntervalRule(StrEnum):
     """The word kept beside the next check; `explain` turns it into a sentence."""
 
     BASE = "base"
@@ -63,12 +63,12 @@ DEFAULT_BOUNDS = Bounds()
 
 
 @record
-class Habits:
+class PublishPattern:
     """All that decides a feed's ordinary interval."""
 
     times: Sequence[Instant] = ()
     """When its recent entries were published, in any order."""
-    rhythm: Rhythm = field(default=Rhythm())
+    rhythm: CheckSchedule = field(default=CheckSchedule())
     operator: Millis | None = None
     """The interval set for the feed itself: it may leave `least` and `most`."""
     wish: Millis | None = None
@@ -80,7 +80,7 @@ class Habits:
 @record
 class NextCheck:
     at: Instant
-    rule: Rule
+    rule: IntervalRule
     delay: Millis
     """The span the rule gave, before jitter: keep it with the rule for `explain`."""
 
@@ -88,25 +88,30 @@ class NextCheck:
 @record
 class Delay:
     span: Millis
-    rule: Rule
+    rule: IntervalRule
 
 
 def next_check_after_success(
-    now: Instant, habits: Habits, hints: CacheHints, *, jitter: float, bounds: Bounds = DEFAULT_BOUNDS
+    now: Instant,
+    publish_pattern: PublishPattern,
+    hints: CacheHeaders,
+    *,
+    jitter: float,
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> NextCheck:
     """`jitter` is a random number from 0 to 1 that spreads feeds over 90 to 110 % of their interval, within
     the bounds."""
-    interval = ordinary_interval(now, habits, bounds)
+    interval = ordinary_interval(now, publish_pattern, bounds)
     promised = _longest(_retry_after(now, hints), _freshness(now, hints))
     check = _settle(now, _longest(interval, promised), promised.span, jitter, bounds)
-    by_itself = interval.rule not in (Rule.OPERATOR, Rule.WISH)
-    return _outside_skipped_hours(now, check, habits.rhythm, bounds) if by_itself else check
+    by_itself = interval.rule not in (IntervalRule.OPERATOR, IntervalRule.WISH)
+    return _outside_skipped_hours(now, check, publish_pattern.rhythm, bounds) if by_itself else check
 
 
 def next_check_after_failure(
     now: Instant,
-    habits: Habits,
-    hints: CacheHints,
+    publish_pattern: PublishPattern,
+    hints: CacheHeaders,
     *,
     failures: int,
     jitter: float,
@@ -114,23 +119,27 @@ def next_check_after_failure(
 ) -> NextCheck:
     """`failures` in a row, this one counted."""
     promised = _retry_after(now, hints)
-    backoff = Delay(_backoff(failures, bounds), Rule.BACKOFF)
+    backoff = Delay(_backoff(failures, bounds), IntervalRule.BACKOFF)
     # A hub may be as broken as the site: what failed is not left alone for a day.
-    delay = _longest(backoff, promised, ordinary_interval(now, replace(habits, pushed=False), bounds))
+    delay = _longest(
+        backoff, promised, ordinary_interval(now, replace(publish_pattern, pushed=False), bounds)
+    )
     return _settle(now, delay, promised.span, jitter, bounds)
 
 
-def ordinary_interval(now: Instant, habits: Habits, bounds: Bounds = DEFAULT_BOUNDS) -> Delay:
-    if habits.operator is not None:
-        return Delay(max(habits.operator, SHORTEST), Rule.OPERATOR)
-    if habits.pushed:
-        return Delay(PUSHED, Rule.PUSH)
-    if habits.wish is not None:
-        return Delay(_clamp(habits.wish, bounds.least, bounds.most), Rule.WISH)
-    own = _own_interval(now, habits.times, bounds)
-    hint = habits.rhythm.interval
+def ordinary_interval(
+    now: Instant, publish_pattern: PublishPattern, bounds: Bounds = DEFAULT_BOUNDS
+) -> Delay:
+    if publish_pattern.operator is not None:
+        return Delay(max(publish_pattern.operator, SHORTEST), IntervalRule.OPERATOR)
+    if publish_pattern.pushed:
+        return Delay(PUSHED, IntervalRule.PUSH)
+    if publish_pattern.wish is not None:
+        return Delay(_clamp(publish_pattern.wish, bounds.least, bounds.most), IntervalRule.WISH)
+    own = _own_interval(now, publish_pattern.times, bounds)
+    hint = publish_pattern.rhythm.interval
     if hint is not None and hint > own.span:
-        return Delay(max(own.span, min(hint, bounds.most)), Rule.HINT)
+        return Delay(max(own.span, min(hint, bounds.most)), IntervalRule.HINT)
     return own
 
 
@@ -146,7 +155,7 @@ def freshness(cache_control: str | None, expires: Instant | None, now: Instant) 
         span = expires - now
     else:
         return None
-    return span if span >= _LEAST_FRESHNESS else None
+    return span if span >= _MIN_FRESHNESS else None
 
 
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,12})")
@@ -159,13 +168,13 @@ def _own_interval(now: Instant, times: Sequence[Instant], bounds: Bounds) -> Del
     """
     recent = sorted({moment for moment in times if moment <= now}, reverse=True)[:_RECENT]
     if len(recent) < 3:
-        return Delay(max(bounds.base, SHORTEST), Rule.BASE)
+        return Delay(max(bounds.base, SHORTEST), IntervalRule.BASE)
     gap = _median([newer - older for newer, older in pairwise(recent)])
     silence = (now - recent[0]) // _QUIET_SHARE
-    half, rule = (silence // 2, Rule.QUIET) if silence > gap else (gap // 2, Rule.RHYTHM)
+    half, rule = (silence // 2, IntervalRule.QUIET) if silence > gap else (gap // 2, IntervalRule.RHYTHM)
     if half < bounds.least:
-        return Delay(bounds.least, Rule.BUSY)
-    return Delay(bounds.most, Rule.SLOW) if half > bounds.most else Delay(half, rule)
+        return Delay(bounds.least, IntervalRule.BUSY)
+    return Delay(bounds.most, IntervalRule.SLOW) if half > bounds.most else Delay(half, rule)
 
 
 def _median(spans: list[Millis]) -> Millis:
@@ -178,12 +187,12 @@ def _backoff(failures: int, bounds: Bounds) -> Millis:
     return int(min(bounds.base * GROWTH ** min(failures, 64), bounds.cap))
 
 
-def _retry_after(now: Instant, hints: CacheHints) -> Delay:
-    return Delay(max((hints.retry_after or now) - now, 0), Rule.RETRY_AFTER)
+def _retry_after(now: Instant, hints: CacheHeaders) -> Delay:
+    return Delay(max((hints.retry_after or now) - now, 0), IntervalRule.RETRY_AFTER)
 
 
-def _freshness(now: Instant, hints: CacheHints) -> Delay:
-    return Delay(freshness(hints.cache_control, hints.expires, now) or 0, Rule.FRESHNESS)
+def _freshness(now: Instant, hints: CacheHeaders) -> Delay:
+    return Delay(freshness(hints.cache_control, hints.expires, now) or 0, IntervalRule.FRESHNESS)
 
 
 def _longest(*delays: Delay) -> Delay:
@@ -198,14 +207,16 @@ def _settle(now: Instant, delay: Delay, promised: Millis, jitter: float, bounds:
     """
     cap = max(bounds.cap, SHORTEST)
     span = _clamp(delay.span, SHORTEST, cap)
-    rule = Rule.CAP if delay.span > cap else delay.rule
+    rule = IntervalRule.CAP if delay.span > cap else delay.rule
     earliest = max(int(span * (1 - JITTER)), bounds.least if span >= bounds.least else SHORTEST)
     latest = min(int(span * (1 + JITTER)), bounds.most if span <= bounds.most else cap)
     moved = earliest + int((latest - earliest) * jitter)
     return NextCheck(at=now + _clamp(max(moved, promised), SHORTEST, cap), rule=rule, delay=span)
 
 
-def _outside_skipped_hours(now: Instant, check: NextCheck, rhythm: Rhythm, bounds: Bounds) -> NextCheck:
+def _outside_skipped_hours(
+    now: Instant, check: NextCheck, rhythm: CheckSchedule, bounds: Bounds
+) -> NextCheck:
     if not rhythm.skip_hours and not rhythm.skip_days:
         return check
     at, latest = check.at, now + max(bounds.cap, SHORTEST)
@@ -213,10 +224,10 @@ def _outside_skipped_hours(now: Instant, check: NextCheck, rhythm: Rhythm, bound
         at = (at // HOUR + 1) * HOUR
         if at > latest:
             return check
-    return check if at == check.at else NextCheck(at=at, rule=Rule.SKIP, delay=at - now)
+    return check if at == check.at else NextCheck(at=at, rule=IntervalRule.SKIP, delay=at - now)
 
 
-def _is_skipped(moment: Instant, rhythm: Rhythm) -> bool:
+def _is_skipped(moment: Instant, rhythm: CheckSchedule) -> bool:
     when = to_datetime(moment)
     return when.hour in rhythm.skip_hours or when.weekday() in rhythm.skip_days
 
@@ -229,12 +240,18 @@ def explain(rule: str, delay: Millis) -> str:
     """One plain sentence for the feed page, from the rule and delay kept with the next check."""
     every = spell_span(delay)
     match rule:
-        case Rule.RHYTHM:
+        case IntervalRule.RHYTHM:
             return f"Checked every {every}, because the feed publishes about every {spell_span(2 * delay)}."
-        case Rule.QUIET:
+        case IntervalRule.QUIET:
             quiet = spell_span(2 * _QUIET_SHARE * delay)
             return f"Checked every {every}, because nothing has been published for {quiet}."
-        case Rule.RETRY_AFTER | Rule.FRESHNESS | Rule.SKIP | Rule.BACKOFF | Rule.CAP:
+        case (
+            IntervalRule.RETRY_AFTER
+            | IntervalRule.FRESHNESS
+            | IntervalRule.SKIP
+            | IntervalRule.BACKOFF
+            | IntervalRule.CAP
+        ):
             wait = "a minute" if every == "minute" else every
             return f"Checked again after {wait}, because {_REASONS[rule]}."
         case _:
@@ -243,18 +260,18 @@ def explain(rule: str, delay: Millis) -> str:
 
 
 _REASONS: dict[str, str] = {
-    Rule.BASE: "the feed has no history yet",
-    Rule.OPERATOR: "the interval was set for this feed",
-    Rule.PUSH: "its hub sends news as they happen",
-    Rule.WISH: "a subscriber asked for it",
-    Rule.BUSY: "the feed publishes often",
-    Rule.SLOW: "the feed publishes rarely",
-    Rule.HINT: "the feed asks for it",
-    Rule.SKIP: "the feed asks not to be read before then",
-    Rule.RETRY_AFTER: "the server asked to wait",
-    Rule.FRESHNESS: "the server says its answer stays fresh that long",
-    Rule.BACKOFF: "the last check failed",
-    Rule.CAP: "that is the longest Reedbed waits",
+    IntervalRule.BASE: "the feed has no history yet",
+    IntervalRule.OPERATOR: "the interval was set for this feed",
+    IntervalRule.PUSH: "its hub sends news as they happen",
+    IntervalRule.WISH: "a subscriber asked for it",
+    IntervalRule.BUSY: "the feed publishes often",
+    IntervalRule.SLOW: "the feed publishes rarely",
+    IntervalRule.HINT: "the feed asks for it",
+    IntervalRule.SKIP: "the feed asks not to be read before then",
+    IntervalRule.RETRY_AFTER: "the server asked to wait",
+    IntervalRule.FRESHNESS: "the server says its answer stays fresh that long",
+    IntervalRule.BACKOFF: "the last check failed",
+    IntervalRule.CAP: "that is the longest Reedbed waits",
 }
 
 

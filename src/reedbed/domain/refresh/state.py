@@ -6,10 +6,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, assert_never
 
-from reedbed.domain.feeds import Rhythm
+from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import (
-    CacheHints,
+    CacheHeaders,
     Failed,
     Fetched,
     FetchRequest,
@@ -19,7 +19,12 @@ from reedbed.domain.refresh.outcomes import (
     Redirected,
     Throttled,
 )
-from reedbed.domain.refresh.schedule import Bounds, Habits, next_check_after_failure, next_check_after_success
+from reedbed.domain.refresh.schedule import (
+    Bounds,
+    PublishPattern,
+    next_check_after_failure,
+    next_check_after_success,
+)
 from reedbed.domain.times import Instant, Millis
 
 Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
@@ -43,7 +48,7 @@ class Stop:
 
 
 @record
-class Sighting:
+class RedirectSightings:
     """How often in a row a permanent redirect to `target` was seen; `adopt` when it is time to believe it."""
 
     target: str | None = None
@@ -65,7 +70,7 @@ def status_of(outcome: Outcome) -> Status:
             assert_never(outcome)
 
 
-def verdict_after_failure(
+def status_after_failure(
     failures: int, outcome: Gone | Throttled | Failed, max_failures: int = DEFAULT_MAX_FAILURES
 ) -> Keep | Stop:
     """`failures` in a row, this one counted. The web heals, so nothing but 410 stops a feed at once."""
@@ -77,12 +82,12 @@ def verdict_after_failure(
     return Stop(f"Stopped after {times}. The last one: {outcome.message.rstrip('.')}.")
 
 
-def redirect_sighting(previous_target: str | None, count: int, seen: str | None) -> Sighting:
+def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectSightings:
     """`seen` is the permanent target of this check, if there was one: three in a row move the feed."""
     if seen is None:
-        return Sighting()
+        return RedirectSightings()
     now_seen = count + 1 if seen == previous_target else 1
-    return Sighting(target=seen, count=now_seen, adopt=now_seen >= SIGHTINGS_TO_MOVE)
+    return RedirectSightings(target=seen, count=now_seen, adopt=now_seen >= SIGHTINGS_TO_MOVE)
 
 
 RECENT = 20
@@ -115,7 +120,7 @@ class FetchState:
     body_hash: str | None = None
     last_changed_at: Instant | None = None
     average_gap: Millis | None = None
-    rhythm: Rhythm = field(default=Rhythm())
+    rhythm: CheckSchedule = field(default=CheckSchedule())
     redirect_url: str | None = None
     redirect_count: int = 0
     oldest_listed_id: int = 0
@@ -137,10 +142,10 @@ class Terms:
 
 
 def after_unchanged(
-    state: FetchState, hints: CacheHints, redirected: Redirected | None, status: int, terms: Terms
+    state: FetchState, hints: CacheHeaders, redirected: Redirected | None, status: int, terms: Terms
 ) -> FetchState:
     """304 or the same document: what the answer does not say again is kept."""
-    kept = CacheHints(
+    kept = CacheHeaders(
         etag=hints.etag or state.etag,
         last_modified=hints.last_modified or state.last_modified,
         cache_control=state.cache_control if hints.cache_control is None else hints.cache_control,
@@ -153,14 +158,14 @@ def after_unchanged(
 
 def after_document(
     state: FetchState,
-    hints: CacheHints,
+    hints: CacheHeaders,
     redirected: Redirected | None,
     status: int,
     terms: Terms,
     *,
     body_hash: str,
     times: Iterable[Instant],
-    rhythm: Rhythm,
+    rhythm: CheckSchedule,
     damaged: bool = False,
 ) -> FetchState:
     """Another document than before. `times` are the publications it lists."""
@@ -177,10 +182,10 @@ def after_document(
 
 def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: Terms) -> FetchState:
     failures = state.consecutive_failures + 1
-    hints = CacheHints() if isinstance(outcome, Gone) else outcome.hints
+    hints = CacheHeaders() if isinstance(outcome, Gone) else outcome.hints
     check = next_check_after_failure(
         terms.now,
-        habits(state, terms),
+        publish_pattern(state, terms),
         hints,
         failures=failures,
         jitter=terms.jitter,
@@ -199,7 +204,7 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
         last_error=outcome.message,
         consecutive_failures=failures,
     )
-    verdict = verdict_after_failure(failures, outcome, terms.max_failures)
+    verdict = status_after_failure(failures, outcome, terms.max_failures)
     if isinstance(verdict, Stop):
         return stopped(failed, verdict.reason, terms.now)
     return failed
@@ -220,8 +225,8 @@ def rescheduled(state: FetchState, terms: Terms) -> FetchState:
     """The next check by other wishes, counted from the last one; what the server asked for still holds."""
     if state.last_checked_at is None or state.next_check_at is None:
         return state
-    since, known = state.last_checked_at, habits(state, terms)
-    hints = CacheHints(
+    since, known = state.last_checked_at, publish_pattern(state, terms)
+    hints = CacheHeaders(
         cache_control=state.cache_control, expires=state.expires_at, retry_after=state.retry_after_until
     )
     if state.consecutive_failures:
@@ -240,11 +245,11 @@ def rescheduled(state: FetchState, terms: Terms) -> FetchState:
     )
 
 
-def habits(state: FetchState, terms: Terms) -> Habits:
+def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
     """Three evenly spaced publications say all that the schedule asks of a feed's history."""
     newest, gap = state.newest_entry_at, state.average_gap
     times = () if newest is None or gap is None else (newest, newest - gap, newest - 2 * gap)
-    return Habits(
+    return PublishPattern(
         times=times, rhythm=state.rhythm, operator=terms.operator, wish=terms.wish, pushed=terms.pushed
     )
 
@@ -260,17 +265,17 @@ def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Mi
 
 def _succeeded(
     state: FetchState,
-    kept: CacheHints,
+    kept: CacheHeaders,
     redirected: Redirected | None,
     status: int,
     terms: Terms,
     damage: str | None,
 ) -> FetchState:
     check = next_check_after_success(
-        terms.now, habits(state, terms), kept, jitter=terms.jitter, bounds=terms.bounds
+        terms.now, publish_pattern(state, terms), kept, jitter=terms.jitter, bounds=terms.bounds
     )
     target = redirected.url if redirected and redirected.permanent else None
-    sighting = redirect_sighting(state.redirect_url, state.redirect_count, target)
+    sighting = count_redirect(state.redirect_url, state.redirect_count, target)
     return replace(
         state,
         status="success",
@@ -294,13 +299,13 @@ def _succeeded(
     )
 
 
-def _left_alone_until(hints: CacheHints, terms: Terms) -> Instant | None:
+def _left_alone_until(hints: CacheHeaders, terms: Terms) -> Instant | None:
     """The cap ends what a server may ask for, by mistake or in malice."""
     return None if hints.retry_after is None else min(hints.retry_after, terms.now + terms.bounds.cap)
 
 
 @record
-class About:
+class FeedMetadata:
     """What a feed says of itself, as far as it is kept."""
 
     title: str = ""
@@ -334,7 +339,7 @@ class DueFeed:
     """Set: a hub sends this feed's news."""
     push_misses: int = 0
     """How often in a row a check found what the hub should have sent."""
-    about: About = field(default=About())
+    about: FeedMetadata = field(default=FeedMetadata())
     state: FetchState = field(default=FetchState())
     secrets_lost: bool = False
     """Its password or proxy was encrypted with a key that is not here: it has to be entered again."""

@@ -16,8 +16,8 @@ from lxml import etree, html
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.ingest.article.layout import article_markup
-from reedbed.ingest.article.metadata import Metadata, read_metadata
-from reedbed.ingest.article.selectors import Chosen, choose
+from reedbed.ingest.article.metadata import ArticleMetadata, read_metadata
+from reedbed.ingest.article.selectors import SelectedText, choose
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.sanitize.media import MAX_ATTRIBUTES, find_tag_end, read_attributes, unwrap_noscript
@@ -136,7 +136,7 @@ _LOGIN = re.compile(
 )
 
 
-def closed_gate(source: str, metadata: Metadata, text: str) -> str | None:
+def closed_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
     """One sentence about what stands between us and the article, or None. `source` is the whole page."""
     if len(text) > _MIDDLING:
         return None
@@ -145,7 +145,7 @@ def closed_gate(source: str, metadata: Metadata, text: str) -> str | None:
     return _short_gate(source, metadata, text) if len(text) <= _SHORT else None
 
 
-def _short_gate(source: str, metadata: Metadata, text: str) -> str | None:
+def _short_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
     if _ERROR_TITLE.search(metadata.title or "") or _ERROR_TEXT.search(text):
         return "The site answered with an error page."
     if len(set(map(str.lower, _CONSENT.findall(text)))) >= _CONSENT_PHRASES:
@@ -163,7 +163,7 @@ MIN_TEXT = 10
 
 
 @record
-class Article:
+class ExtractedArticle:
     title: str | None
     byline: str | None
     site_name: str | None
@@ -184,7 +184,7 @@ class NotAnArticle:
 
 def extract_article(
     page: str | bytes, url: str, *, keep: str | None = None, drop: str | None = None
-) -> Article | NotAnArticle:
+) -> ExtractedArticle | NotAnArticle:
     """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not.
 
     Where nothing fits what is to be kept, the article is looked for as on any page.
@@ -197,7 +197,7 @@ def extract_article(
         return NotAnArticle("The page could not be read as HTML.")
     base = base_of(tree, url)
     metadata = read_metadata(tree, base)
-    chosen = choose(source, keep, drop) if keep or drop else Chosen("", "")
+    chosen = choose(source, keep, drop) if keep or drop else SelectedText("", "")
     if chosen is None:
         return NotAnArticle("The feed's selectors took too long on this page.")
     content = clean_html(chosen.kept or _markup(chosen, tree, url, metadata.title), base)
@@ -220,12 +220,12 @@ def _tree(source: str) -> html.HtmlElement | None:
     return tree
 
 
-def _markup(chosen: Chosen, tree: html.HtmlElement, url: str, title: str | None) -> str:
+def _markup(chosen: SelectedText, tree: html.HtmlElement, url: str, title: str | None) -> str:
     looked_at = _tree(chosen.rest) if chosen.rest else tree
     return "" if looked_at is None else article_markup(looked_at, url, title)
 
 
-def _no_article(source: str, metadata: Metadata, content: str, text: str) -> str | None:
+def _no_article(source: str, metadata: ArticleMetadata, content: str, text: str) -> str | None:
     if reason := closed_gate(source, metadata, text):
         return reason
     if len(text) < MIN_TEXT and "<img " not in content:
@@ -233,8 +233,8 @@ def _no_article(source: str, metadata: Metadata, content: str, text: str) -> str
     return None
 
 
-def _article(metadata: Metadata, content: str, text: str) -> Article:
-    return Article(
+def _article(metadata: ArticleMetadata, content: str, text: str) -> ExtractedArticle:
+    return ExtractedArticle(
         title=metadata.title,
         byline=metadata.byline,
         site_name=metadata.site_name,

@@ -42,7 +42,7 @@ MIN_TITLE_WORDS = 3
 
 
 @record
-class Metadata:
+class ArticleMetadata:
     title: str | None = None
     byline: str | None = None
     site_name: str | None = None
@@ -53,11 +53,11 @@ class Metadata:
     """False when the page itself says that its article is for subscribers."""
 
 
-def read_metadata(tree: html.HtmlElement, base: str) -> Metadata:
+def read_metadata(tree: html.HtmlElement, base: str) -> ArticleMetadata:
     named = _named(tree)
     linked = _article_data(tree)
     site = _first(named, _SITE_NAMES) or _name_of(linked.get("publisher"))
-    return Metadata(
+    return ArticleMetadata(
         title=_title(tree, named, linked, site),
         byline=_byline(tree, named, linked),
         site_name=site,

@@ -20,7 +20,7 @@ SECONDS = 8.0
 
 
 @record
-class Chosen:
+class SelectedText:
     kept: str
     """What is the article; empty where nothing was to be kept, or nothing fitted."""
     rest: str
@@ -34,7 +34,7 @@ def check_selector(selector: str, field: str) -> None:
         raise Invalid(f"“{selector}” is no CSS selector.", field) from error
 
 
-def choose(source: str, keep: str | None, drop: str | None) -> Chosen | None:
+def choose(source: str, keep: str | None, drop: str | None) -> SelectedText | None:
     """None when it could not be told in time. Blocks: not for the event loop."""
     for selector, field in ((keep, "keep"), (drop, "drop")):
         if selector:
@@ -50,7 +50,7 @@ def choose(source: str, keep: str | None, drop: str | None) -> Chosen | None:
             timeout=SECONDS,
             check=True,
         )
-        return Chosen(**orjson.loads(done.stdout))
+        return SelectedText(**orjson.loads(done.stdout))
     except (subprocess.SubprocessError, ValueError, TypeError):
         return None
 

@@ -12,11 +12,11 @@ import structlog
 
 from reedbed import __version__
 from reedbed.domain.refresh.outcomes import (
-    Answer,
     Failed,
     Fetched,
     FetchRequest,
     Gone,
+    HttpResponse,
     NotModified,
     Outcome,
     Redirected,
@@ -34,9 +34,9 @@ from reedbed.ingest.http.failures import (
 )
 from reedbed.ingest.http.guard import AddressRefused, Guard
 from reedbed.ingest.http.headers import (
-    Target,
+    RequestTarget,
     basic_auth,
-    cache_hints,
+    cache_headers,
     clean,
     is_sendable,
     links,
@@ -121,7 +121,7 @@ class Fetcher:
 
     async def exchange(
         self, url: str, body: bytes, headers: Mapping[str, str], *, most: int = _MAX_ANSWER
-    ) -> Answer | Failed:
+    ) -> HttpResponse | Failed:
         """Send this; the answer with at most so many bytes of it. Redirects are not followed."""
         trail = _Trail(FetchRequest(url), limit=most)
         deadline = asyncio.timeout(self._timeout)
@@ -177,12 +177,12 @@ class Fetcher:
                 return answer
         return Failed(PERMANENT, f"The address redirects more than {_MAX_REDIRECTS} times.")
 
-    async def _refuse_reason(self, target: Target, proxy: str | None) -> str | None:
+    async def _refuse_reason(self, target: RequestTarget, proxy: str | None) -> str | None:
         if (reason := self._guard.refuse_host(target.host, target.port)) is not None or proxy is None:
             return reason
         return await self._refuse_behind_proxy(target, proxy)
 
-    async def _refuse_behind_proxy(self, target: Target, proxy: str) -> str | None:
+    async def _refuse_behind_proxy(self, target: RequestTarget, proxy: str) -> str | None:
         """A proxy makes the connection itself, so what it would reach is looked up and judged here."""
         if (reason := self.refuse_proxy(proxy)) is not None:
             return reason
@@ -194,7 +194,7 @@ class Fetcher:
         await strict.resolve(target.host.strip("[]"), target.port)
         return None
 
-    async def _ask(self, target: Target, trail: "_Trail") -> Outcome | str:
+    async def _ask(self, target: RequestTarget, trail: "_Trail") -> Outcome | str:
         """The outcome, or the address the server sends us on to."""
         async with self._open_session().get(
             target.url,
@@ -207,7 +207,7 @@ class Fetcher:
                 return trail.redirect(response)
             return await self._judge(response, target, trail)
 
-    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> Answer | Failed:
+    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> HttpResponse | Failed:
         target = trail.step(trail.request.url, None)
         if isinstance(target, Failed):
             return target
@@ -220,10 +220,10 @@ class Fetcher:
         ) as response:
             onward = trail.redirect(response) if response.status in _REDIRECTS else None
             beyond = parse_target(onward, target.href) if isinstance(onward, str) else None
-            place = beyond.href if isinstance(beyond, Target) else None
-            return Answer(response.status, await _beginning(response, trail.limit), place)
+            place = beyond.href if isinstance(beyond, RequestTarget) else None
+            return HttpResponse(response.status, await _beginning(response, trail.limit), place)
 
-    def _headers(self, target: Target, trail: "_Trail") -> dict[str, str]:
+    def _headers(self, target: RequestTarget, trail: "_Trail") -> dict[str, str]:
         request = trail.request
         wanted = {
             "User-Agent": request.user_agent,
@@ -235,7 +235,9 @@ class Fetcher:
         }
         return self._usual_headers | {name: value for name, value in wanted.items() if is_sendable(value)}
 
-    async def _judge(self, response: "aiohttp.ClientResponse", target: Target, trail: "_Trail") -> Outcome:
+    async def _judge(
+        self, response: "aiohttp.ClientResponse", target: RequestTarget, trail: "_Trail"
+    ) -> Outcome:
         status = response.status
         if status == 304:
             return self._not_modified(response, trail)
@@ -246,9 +248,11 @@ class Fetcher:
     def _not_modified(self, response: "aiohttp.ClientResponse", trail: "_Trail") -> Outcome:
         if not (trail.request.etag or trail.request.last_modified):
             return Failed(TEMPORARY, "The server answered 304 to a question without conditions.", 304)
-        return NotModified(cache_hints(response.headers, self._clock()), trail.redirected())
+        return NotModified(cache_headers(response.headers, self._clock()), trail.redirected())
 
-    async def _document(self, response: "aiohttp.ClientResponse", target: Target, trail: "_Trail") -> Outcome:
+    async def _document(
+        self, response: "aiohttp.ClientResponse", target: RequestTarget, trail: "_Trail"
+    ) -> Outcome:
         if (response.content_length or 0) > trail.limit:
             return replace(too_large(trail.limit), status=response.status)
         encoding = ",".join(response.headers.getall("Content-Encoding", ()))
@@ -260,14 +264,14 @@ class Fetcher:
             url=target.href,
             body=body,
             content_type=clean(response.headers.get("Content-Type")),
-            hints=cache_hints(response.headers, self._clock()),
+            hints=cache_headers(response.headers, self._clock()),
             redirected=trail.redirected(),
             links=links(response.headers, target.href),
         )
 
     def _trouble(self, response: "aiohttp.ClientResponse") -> Outcome:
         status = response.status
-        hints = cache_hints(response.headers, self._clock())
+        hints = cache_headers(response.headers, self._clock())
         if status == 410:
             return Gone()
         if status == 429:
@@ -314,8 +318,8 @@ class _Trail:
     request: FetchRequest
     limit: int
     status: int | None = None
-    first: Target | None = None
-    current: Target | None = None
+    first: RequestTarget | None = None
+    current: RequestTarget | None = None
     permanent: bool = True
     seen: frozenset[str] = frozenset()
 
@@ -323,7 +327,7 @@ class _Trail:
     def host(self) -> str:
         return self.current.host if self.current else "The server"
 
-    def step(self, address: str, base: str | None) -> Target | Failed:
+    def step(self, address: str, base: str | None) -> RequestTarget | Failed:
         target = parse_target(address, base)
         if isinstance(target, str):
             return refused(
@@ -350,7 +354,7 @@ class _Trail:
             return None
         return Redirected(self.current.href, self.permanent)
 
-    def credentials(self, target: Target) -> str | None:
+    def credentials(self, target: RequestTarget) -> str | None:
         """Only for the origin they were given for."""
         if self.first is None or target.origin != self.first.origin:
             return None
@@ -358,7 +362,7 @@ class _Trail:
         password = self.request.password or self.first.password
         return basic_auth(username, password) if username or password else None
 
-    def token(self, target: Target) -> dict[str, str]:
+    def token(self, target: RequestTarget) -> dict[str, str]:
         """Like credentials, only for the origin it was given for."""
         given = self.request.token
         if given is None or self.first is None or target.origin != self.first.origin:

@@ -10,7 +10,7 @@ import ada_url
 from yarl import URL
 
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import CacheHints
+from reedbed.domain.refresh.outcomes import CacheHeaders
 from reedbed.domain.times import DAY, SECOND, Instant, from_datetime, is_sayable
 
 _MAX_LENGTH = 4096
@@ -25,7 +25,7 @@ _PLAIN = re.compile(
 
 
 @record
-class Target:
+class RequestTarget:
     href: str
     """Without credentials and fragment."""
     url: URL
@@ -37,7 +37,7 @@ class Target:
     password: str = ""
 
 
-def parse_target(address: str, base: str | None = None) -> Target | str:
+def parse_target(address: str, base: str | None = None) -> RequestTarget | str:
     """The target, or one sentence why the address cannot be one.
 
     Parsed as browsers do, so that `http://0x7f.1/`, `http://2130706433/` and full-width digits all
@@ -57,19 +57,19 @@ def parse_target(address: str, base: str | None = None) -> Target | str:
     return _target(parsed, scheme)
 
 
-def _plain_target(address: str, scheme: str, host: str, port: str | None) -> Target:
+def _plain_target(address: str, scheme: str, host: str, port: str | None) -> RequestTarget:
     url = URL(address, encoded=True)
     if port is None:
-        return Target(address, url, host, _DEFAULT_PORTS[scheme], f"{scheme}://{host}")
-    return Target(address, url, host, int(port), f"{scheme}://{host}:{port}")
+        return RequestTarget(address, url, host, _DEFAULT_PORTS[scheme], f"{scheme}://{host}")
+    return RequestTarget(address, url, host, int(port), f"{scheme}://{host}:{port}")
 
 
-def _target(parsed: ada_url.URL, scheme: str) -> Target:
+def _target(parsed: ada_url.URL, scheme: str) -> RequestTarget:
     host = parsed.hostname
     port = int(parsed.port) if parsed.port else _DEFAULT_PORTS[scheme]
     origin = f"{scheme}://{parsed.host}"
     href = f"{origin}{parsed.pathname}{parsed.search}"
-    return Target(
+    return RequestTarget(
         href=href,
         url=URL(href, encoded=True),
         host=host,
@@ -107,10 +107,10 @@ def clean(value: str | None, limit: int = _MAX_SHORT) -> str | None:
     return value
 
 
-def cache_hints(headers: Headers, now: Instant) -> CacheHints:
+def cache_headers(headers: Headers, now: Instant) -> CacheHeaders:
     expires = headers.get("Expires")
     retry_after = headers.get("Retry-After")
-    return CacheHints(
+    return CacheHeaders(
         etag=clean(headers.get("ETag"), _MAX_VALIDATOR),
         last_modified=clean(headers.get("Last-Modified")),
         cache_control=clean(", ".join(headers.getall("Cache-Control", ()))),
@@ -167,7 +167,7 @@ def links(headers: Headers, base: str) -> tuple[tuple[str, str], ...]:
 def _relations(address: str, parameters: str, base: str) -> list[tuple[str, str]]:
     rel = _REL.search(parameters)
     target = parse_target(address, base) if clean(address, 2048) else ""
-    if rel is None or not isinstance(target, Target):
+    if rel is None or not isinstance(target, RequestTarget):
         return []
     return [(word, target.href) for word in (rel[1] or rel[2] or "").lower().split()[:4]]
 

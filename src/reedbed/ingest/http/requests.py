@@ -13,19 +13,19 @@ from urllib.parse import urlencode
 
 import structlog
 
-from reedbed.domain.refresh.outcomes import Answer, Failed
+from reedbed.domain.refresh.outcomes import Failed, HttpResponse
 from reedbed.ingest.http.body import read_body
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.failures import TEMPORARY, refused
 from reedbed.ingest.http.guard import Address, Guard, Network, literal_address
-from reedbed.ingest.http.headers import Target, parse_target
+from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
 
 log = structlog.get_logger()
 
-MOST_BYTES = 512 * 1024
+MAX_BYTES = 512 * 1024
 
 
 class TrustingGuard(Guard):
@@ -33,14 +33,14 @@ class TrustingGuard(Guard):
 
     def __init__(self, servers: Sequence[str], allow_networks: Sequence[Network] = ()) -> None:
         super().__init__(allow_networks)
-        targets = [target for url in servers if isinstance(target := parse_target(url), Target)]
+        targets = [target for url in servers if isinstance(target := parse_target(url), RequestTarget)]
         self._places = {(target.host, target.port) for target in targets}
         self._addresses: set[tuple[Address, int]] = set()
         for host, port in self._places:
             if (ip := literal_address(host)) is not None:
                 self._addresses.add((ip, port))
 
-    def is_named(self, target: Target) -> bool:
+    def is_named(self, target: RequestTarget) -> bool:
         return (target.host, target.port) in self._places
 
     def learn(self, address: str, port: int) -> None:
@@ -53,7 +53,7 @@ class TrustingGuard(Guard):
         return super().refuse_reason(ip, port)
 
 
-class Exchanger(Fetcher):
+class HttpCaller(Fetcher):
     def __init__(
         self,
         servers: Sequence[str],
@@ -67,7 +67,7 @@ class Exchanger(Fetcher):
 
     async def inquire(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer | Failed:
+    ) -> HttpResponse | Failed:
         """GET, or POST where there is a form. Redirects are not followed."""
         target = parse_target(url)
         if isinstance(target, str):
@@ -85,13 +85,13 @@ class Exchanger(Fetcher):
                 return Failed(TEMPORARY, f"{target.host} did not answer within {self._timeout:g} seconds.")
             from reedbed.ingest.http.errors import describe
 
-            failure = describe(error, target.host, limit=MOST_BYTES)
+            failure = describe(error, target.host, limit=MAX_BYTES)
             if failure is None:
                 log.warning("an exchange failed unexpectedly", host=target.host, error=repr(error)[:500])
                 failure = Failed(TEMPORARY, f"The exchange with {target.host} failed.")
             return failure
 
-    async def _learn(self, target: Target) -> None:
+    async def _learn(self, target: RequestTarget) -> None:
         """The name's addresses just before the connection is made to one of them."""
         self._open_session()
         assert self._lookup is not None
@@ -102,8 +102,8 @@ class Exchanger(Fetcher):
             self._trusting.learn(each["host"], target.port)
 
     async def _inquire(
-        self, target: Target, form: Mapping[str, str] | None, headers: Mapping[str, str]
-    ) -> Answer:
+        self, target: RequestTarget, form: Mapping[str, str] | None, headers: Mapping[str, str]
+    ) -> HttpResponse:
         usual = {**self._usual_headers, "Accept": "application/json", **headers}
         data = None if form is None else urlencode(form).encode()
         if data is not None:
@@ -112,5 +112,5 @@ class Exchanger(Fetcher):
             "GET" if data is None else "POST", target.url, data=data, headers=usual, allow_redirects=False
         ) as response:
             encoding = ",".join(response.headers.getall("Content-Encoding", ()))
-            body = await read_body(response.content.iter_any(), encoding, MOST_BYTES)
-            return Answer(response.status, body)
+            body = await read_body(response.content.iter_any(), encoding, MAX_BYTES)
+            return HttpResponse(response.status, body)

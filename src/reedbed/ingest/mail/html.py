@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape, unescape
 from itertools import islice
 
-from reedbed.domain.newsletters import Link
+from reedbed.domain.newsletters import MailLink
 from reedbed.domain.urls import untracked
 from reedbed.ingest.sanitize.cleaner import MAX_CHARS
 
@@ -32,7 +32,7 @@ _ALT = re.compile(r'<img [^>]*?alt="([^"]*)"[^>]*>')
 _TYPED_LINK = re.compile(r"https?://[^\s<>\"']{3,2000}")
 _TRAILING = re.compile(r"[.,;:!?)\]}]+\Z")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
-_MOST_LINKS = 400
+_MAX_LINKS = 400
 _ONLINE = re.compile(
     r"\b(?:(?:view|read|open|see)\b.{0,20}\b(?:online|browser|web|website|app)|web version|"
     r"(?:im|online|im web)[- ]?(?:browser)? (?:ansehen|lesen|öffnen|anzeigen)|"
@@ -67,12 +67,12 @@ def used(clean_html: str) -> set[int]:
     return {int(number) for number in _PLACED.findall(clean_html)}
 
 
-def links_of(clean_html: str) -> list[Link]:
-    found = islice(_LINK.finditer(clean_html), _MOST_LINKS)
-    return [Link(unescape(each[1]), _words(each[2])) for each in found]
+def links_of(clean_html: str) -> list[MailLink]:
+    found = islice(_LINK.finditer(clean_html), _MAX_LINKS)
+    return [MailLink(unescape(each[1]), _words(each[2])) for each in found]
 
 
-def online_version(links: list[Link]) -> str | None:
+def online_version(links: list[MailLink]) -> str | None:
     """The page that shows this mail, where the mail links to one."""
     return next(
         (link.url for link in links if link.url[:4] == "http" and _ONLINE.search(link.text[:100])), None

@@ -14,11 +14,11 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
-from reedbed.ingest.mail.mailbox import FoundMail, Looked, MailboxLogin, NoLook
+from reedbed.ingest.mail.mailbox import MailboxFailure, MailboxLogin, MailboxMail, MailboxResult
 
 TIMEOUT_SECONDS = 20.0
-MOST_MAILS = 20
-MOST_BYTES = 40 * 1024 * 1024
+MAX_MAILS = 20
+MAX_BYTES = 40 * 1024 * 1024
 """Of one look."""
 FIRST_LOOK = 50
 """Of the mails a folder holds when it is added, the newest so many come along."""
@@ -28,9 +28,9 @@ _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 
 
-def look_into(
+def look_into_mailbox(
     login: MailboxLogin, address: str, *, uid_validity: int | None, last_uid: int, max_bytes: int
-) -> Looked | NoLook:
+) -> MailboxResult | MailboxFailure:
     """The mails above `last_uid`, while the folder's UIDs mean what they did. For a thread: it blocks."""
     client: _Client | None = None
     try:
@@ -38,13 +38,13 @@ def look_into(
         _log_in(client, login)
         return _look(client, login.folder, uid_validity, last_uid, max_bytes)
     except imaplib.IMAP4.abort as error:
-        return NoLook(_HUNG_UP if "EOF" in str(error) else _said(error))
+        return MailboxFailure(_HUNG_UP if "EOF" in str(error) else _said(error))
     except imaplib.IMAP4.error as error:
-        return NoLook(_said(error))
+        return MailboxFailure(_said(error))
     except (ssl.SSLError, OSError, EOFError) as error:
-        return NoLook(f"The mail server could not be reached: {_said(error)}")
+        return MailboxFailure(f"The mail server could not be reached: {_said(error)}")
     except (ValueError, IndexError, AttributeError):
-        return NoLook("The mail server's answer could not be understood.")
+        return MailboxFailure("The mail server's answer could not be understood.")
     finally:
         if client is not None:
             with suppress(Exception):
@@ -83,18 +83,18 @@ def _log_in(client: _Client, login: MailboxLogin) -> None:
 
 def _look(
     client: _Client, folder: str, uid_validity: int | None, last_uid: int, max_bytes: int
-) -> Looked | NoLook:
+) -> MailboxResult | MailboxFailure:
     status, said = client.select(_quoted(folder), readonly=True)
     if status != "OK":
-        return NoLook(f"The folder could not be opened: {_said(_first(said))}")
+        return MailboxFailure(f"The folder could not be opened: {_said(_first(said))}")
     validity = int(_first(client.response("UIDVALIDITY")[1]) or b"0")
     since = last_uid if uid_validity in (None, validity) else 0
     uids = [uid for uid in _uids(client, since) if uid > since]
     if uid_validity != validity:  # the first look, or all is numbered anew
         uids = uids[-FIRST_LOOK:]
-    wanted = uids[:MOST_MAILS]
+    wanted = uids[:MAX_MAILS]
     mails = tuple(_mails(client, wanted, max_bytes))
-    return Looked(validity, mails, len(uids) > len(mails))
+    return MailboxResult(validity, mails, len(uids) > len(mails))
 
 
 def _uids(client: _Client, since: int) -> list[int]:
@@ -102,7 +102,7 @@ def _uids(client: _Client, since: int) -> list[int]:
     return sorted(int(uid) for uid in (_first(found) or b"").split())
 
 
-def _mails(client: _Client, uids: Sequence[int], max_bytes: int) -> Iterator[FoundMail]:
+def _mails(client: _Client, uids: Sequence[int], max_bytes: int) -> Iterator[MailboxMail]:
     if not uids:
         return
     sizes = _sizes(client, uids)
@@ -110,12 +110,12 @@ def _mails(client: _Client, uids: Sequence[int], max_bytes: int) -> Iterator[Fou
     for uid in uids:
         size = sizes.get(uid, 0)
         if size > max_bytes:
-            yield FoundMail(uid, None)
+            yield MailboxMail(uid, None)
             continue
-        if taken and taken + size > MOST_BYTES:
+        if taken and taken + size > MAX_BYTES:
             return
         taken += size
-        yield FoundMail(uid, _raw(client, uid))
+        yield MailboxMail(uid, _raw(client, uid))
 
 
 def _sizes(client: _Client, uids: Sequence[int]) -> dict[int, int]:

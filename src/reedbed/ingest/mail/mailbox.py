@@ -22,20 +22,20 @@ class MailboxLogin:
 
 
 @record
-class FoundMail:
+class MailboxMail:
     uid: int
     raw: bytes | None = field(repr=False)
     """None: larger than what is taken."""
 
 
 @record
-class Looked:
+class MailboxResult:
     uid_validity: int
-    mails: tuple[FoundMail, ...]
+    mails: tuple[MailboxMail, ...]
     """Oldest first."""
     more: bool
 
 
 @record
-class NoLook:
+class MailboxFailure:
     reason: str

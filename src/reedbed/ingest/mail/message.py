@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from html import escape
 from typing import TypeAlias, cast
 
-from reedbed.domain.newsletters import Mail, NotAMail, Picture
+from reedbed.domain.newsletters import Mail, MailImage, NotAMail
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, from_datetime
@@ -133,11 +133,11 @@ def media_type(data: bytes) -> str | None:
     return "image/avif" if data[4:12] in (b"ftypavif", b"ftypavis") else None
 
 
-class Album:
+class ImageSet:
     """Collects pictures until a mail has had its share."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Picture] = {}
+        self._found: dict[str, MailImage] = {}
         self._bytes = 0
 
     def add(self, cid: str, data: bytes) -> None:
@@ -146,10 +146,10 @@ class Album:
         if not cid or cid in self._found or len(self._found) >= MAX_PICTURES or not fits:
             return
         if media_type(data) is not None:
-            self._found[cid] = Picture(cid, data)
+            self._found[cid] = MailImage(cid, data)
             self._bytes += len(data)
 
-    def pictures(self) -> tuple[Picture, ...]:
+    def pictures(self) -> tuple[MailImage, ...]:
         return tuple(self._found.values())
 
 
@@ -222,7 +222,7 @@ class _Body:
 class _Reading:
     parts: int = 0
     broken: str = ""
-    album: Album = field(default_factory=Album)
+    album: ImageSet = field(default_factory=ImageSet)
 
     def of(self, part: _Part, depth: int) -> _Body:
         self.parts += 1

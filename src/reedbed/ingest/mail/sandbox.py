@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import orjson
 
-from reedbed.domain.newsletters import Mail, NotAMail, Picture
+from reedbed.domain.newsletters import Mail, MailImage, NotAMail
 from reedbed.ingest.mail.message import read_mime
 from reedbed.ingest.sandbox import Sandbox, accept_limits
 
@@ -29,7 +29,7 @@ def unpacked(data: bytes) -> Mail | NotAMail:
     if "refusal" in message:
         return NotAMail(str(message["refusal"]))
     values = cast(dict[str, Any], message["mail"])
-    values["pictures"] = tuple(Picture(cid, b64decode(data)) for cid, data in values["pictures"])
+    values["pictures"] = tuple(MailImage(cid, b64decode(data)) for cid, data in values["pictures"])
     values["auth_results"] = tuple(values["auth_results"])
     return Mail(**values)
 
@@ -48,7 +48,7 @@ if __name__ == "__main__":
 
 _HARMLESS_BYTES = 3_000_000
 _HARMLESS_BOUNDARIES = 16
-_MOST_DASHED_LINES = 10_000
+_MAX_DASHED_LINES = 10_000
 """Each may begin a part, and a part costs a parser far more than its bytes."""
 _GAVE_UP = NotAMail("The mail could not be read within the time and memory allowed for one.")
 
@@ -57,7 +57,7 @@ _sandbox = Sandbox("reedbed.ingest.mail.sandbox")
 
 async def read_mail(raw: bytes) -> Mail | NotAMail:
     """The mail in these bytes, whatever they do: a large or nested one is read in a process of its own."""
-    if raw.count(b"\n--") > _MOST_DASHED_LINES:
+    if raw.count(b"\n--") > _MAX_DASHED_LINES:
         return NotAMail("This mail has too many parts.")
     if len(raw) <= _HARMLESS_BYTES and _boundaries(raw) <= _HARMLESS_BOUNDARIES:
         return await asyncio.to_thread(read_mime, raw)

@@ -14,18 +14,18 @@ import structlog
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from reedbed.domain.newsletters import MailDoor
+from reedbed.domain.newsletters import MailIntake
 from reedbed.domain.records import record
 
 log = structlog.get_logger()
 
 IDLE_SECONDS = 60.0
-MOST_RECIPIENTS = 100
-MOST_CONNECTIONS = 100
-MOST_PER_PEER = 20
-MOST_STRANGERS = 10
+MAX_RECIPIENTS = 100
+MAX_CONNECTIONS = 100
+MAX_PER_PEER = 20
+MAX_STRANGERS = 10
 """Unknown recipients in one session; whoever tries more is guessing."""
-MOST_LINE = 100_000
+MAX_LINE = 100_000
 """Bytes. The standard's 1000 is less than what some letters hold."""
 
 TRY_LATER = "451 4.3.0 Something went wrong here. Try again later."
@@ -33,7 +33,7 @@ NO_SUCH_ADDRESS = "550 5.1.1 There is no such address here."
 
 
 @record
-class MailDesk:
+class MailReceiver:
     """Who decides; each answers for one question of the protocol."""
 
     admits: Callable[[str], Awaitable[bool]]
@@ -44,7 +44,9 @@ class MailDesk:
     """Stores a mail for these recipients; the reply line, true when it is given."""
 
 
-async def listen(door: MailDoor, desk: MailDesk, *, hostname: str, max_bytes: int) -> asyncio.AbstractServer:
+async def listen(
+    door: MailIntake, desk: MailReceiver, *, hostname: str, max_bytes: int
+) -> asyncio.AbstractServer:
     """Raises OSError where the port cannot be had, or the certificate not be read."""
     kind: type[SMTP] = _Lmtp if door.protocol == "lmtp" else _Smtp
     tls = _tls(door) if door.certificate else None
@@ -67,7 +69,7 @@ async def listen(door: MailDoor, desk: MailDesk, *, hostname: str, max_bytes: in
     return await asyncio.get_running_loop().create_server(new_session, door.host, door.port)
 
 
-def _tls(door: MailDoor) -> ssl.SSLContext:
+def _tls(door: MailIntake) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(door.certificate, door.key)
     return context
@@ -80,7 +82,7 @@ class _Guests:
         self._by_peer: Counter[str] = Counter()
 
     def enter(self, peer: str) -> bool:
-        if self._by_peer.total() >= MOST_CONNECTIONS or self._by_peer[peer] >= MOST_PER_PEER:
+        if self._by_peer.total() >= MAX_CONNECTIONS or self._by_peer[peer] >= MAX_PER_PEER:
             return False
         self._by_peer[peer] += 1
         return True
@@ -94,7 +96,7 @@ class _Guests:
 class _Counted(SMTP):
     """A session that counts as a guest from its first connection to its last."""
 
-    line_length_limit = MOST_LINE
+    line_length_limit = MAX_LINE
     guests: _Guests
     _peer: str | None = None
     _turned_away = False
@@ -132,7 +134,7 @@ class _Handler:
 
     # ruff: noqa: N802  those names
 
-    def __init__(self, desk: MailDesk, *, per_recipient: bool) -> None:
+    def __init__(self, desk: MailReceiver, *, per_recipient: bool) -> None:
         self._desk = desk
         self._per_recipient = per_recipient
 
@@ -156,9 +158,9 @@ class _Handler:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         strangers: int = getattr(session, "strangers", 0)
-        if strangers >= MOST_STRANGERS:
+        if strangers >= MAX_STRANGERS:
             return "450 4.7.1 Too many unknown recipients. Try again later."
-        if len(envelope.rcpt_tos) >= MOST_RECIPIENTS:
+        if len(envelope.rcpt_tos) >= MAX_RECIPIENTS:
             return "452 4.5.3 Too many recipients."
         if not await self._desk.knows(address):
             session.strangers = strangers + 1  # pyright: ignore[reportAttributeAccessIssue]  our own note

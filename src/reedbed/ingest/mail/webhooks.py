@@ -16,7 +16,7 @@ from reedbed.domain.text import storable
 from reedbed.domain.times import HOUR, SECOND, Instant
 from reedbed.ingest.mail.message import (
     MAX_TEXT,
-    Album,
+    ImageSet,
     is_spam,
     mailbox,
     message_id,
@@ -52,7 +52,7 @@ def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail 
     name, address = mailbox(fields.get("from", "") or fields.get("sender", ""))
     if not address:
         return NotAMail("The mail does not say who sent it.")
-    album = Album()
+    album = ImageSet()
     for cid, field in _json_of(fields.get("content-id-map", ""), dict).items():
         album.add(str(cid), files.get(str(field), b""))
     return Mail(
@@ -95,8 +95,8 @@ def _body(fields: Mapping[str, str], name: str) -> str:
     return storable(fields.get(name, "")[:MAX_TEXT]).replace("\r\n", "\n")
 
 
-_MOST_HEADERS = 1_000
-_MOST_RECIPIENTS = 100
+_MAX_HEADERS = 1_000
+_MAX_RECIPIENTS = 100
 
 
 def postmark_recipients(told: dict[str, Any]) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def postmark_recipients(told: dict[str, Any]) -> tuple[str, ...]:
     if original:
         return (original,)
     full = [*_list(told, "ToFull"), *_list(told, "CcFull"), *_list(told, "BccFull")]
-    return tuple(_text(each, "Email") for each in full[:_MOST_RECIPIENTS])
+    return tuple(_text(each, "Email") for each in full[:_MAX_RECIPIENTS])
 
 
 def raw_mail(told: dict[str, Any]) -> bytes | None:
@@ -114,7 +114,7 @@ def raw_mail(told: dict[str, Any]) -> bytes | None:
 
 
 def read_postmark(told: dict[str, Any]) -> Mail | NotAMail:
-    headers = [(_text(each, "Name"), _text(each, "Value")) for each in _list(told, "Headers")[:_MOST_HEADERS]]
+    headers = [(_text(each, "Name"), _text(each, "Value")) for each in _list(told, "Headers")[:_MAX_HEADERS]]
     by_name = {name.lower(): value for name, value in reversed(headers)}
     full = told.get("FromFull")
     sender = cast(dict[str, Any], full) if isinstance(full, dict) else {}
@@ -122,7 +122,7 @@ def read_postmark(told: dict[str, Any]) -> Mail | NotAMail:
     address = _text(sender, "Email") or address
     if not address:
         return NotAMail("The mail does not say who sent it.")
-    album = Album()
+    album = ImageSet()
     for each in _list(told, "Attachments"):
         album.add(_text(each, "ContentID").removeprefix("cid:"), _unpacked(_text(each, "Content")))
     return Mail(
@@ -217,9 +217,9 @@ class Notification:
 
 @record
 class SesMail:
-    mailgun_recipients: tuple[str, ...]
+    recipients: tuple[str, ...]
     raw: bytes
-    mailgun_verdicts: Verdicts
+    verdicts: Verdicts
     spam: bool
 
 

@@ -10,8 +10,15 @@ from reedbed.domain.records import record
 from reedbed.ingest.parse.charset import as_utf8, decoded_anyhow, unpacked
 from reedbed.ingest.parse.feed import read_feed
 from reedbed.ingest.parse.jsonfeed import read_json_feed
-from reedbed.ingest.parse.prolog import HTML_ROOTS, Opened, Repaired, opened, repaired, with_windows_quotes
-from reedbed.ingest.parse.xml import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TAGS, mended_tree, strict_tree
+from reedbed.ingest.parse.prolog import (
+    HTML_ROOTS,
+    OpenedDocument,
+    Repaired,
+    opened,
+    repaired,
+    with_windows_quotes,
+)
+from reedbed.ingest.parse.xml import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TAGS, repaired_tree, strict_tree
 
 _SLASH = ord("/")
 _NAME_START = re.compile(rb"[A-Za-z_:\x80-\xff]")
@@ -127,7 +134,7 @@ def read_body(
     return Suspect(reason) if reason else _read_xml(found, url, trusted=trusted)
 
 
-def _refusal(found: Opened, document: bytes) -> NotAFeed | None:
+def _refusal(found: OpenedDocument, document: bytes) -> NotAFeed | None:
     if found.root in HTML_ROOTS:
         return _HTML
     if found.root:
@@ -142,7 +149,7 @@ def _is_binary(sample: bytes) -> bool:
     return odd * 20 > len(sample)
 
 
-def _read_xml(found: Opened, url: str, *, trusted: bool) -> ParsedFeed | NotAFeed | Doubt | Suspect:
+def _read_xml(found: OpenedDocument, url: str, *, trusted: bool) -> ParsedFeed | NotAFeed | Doubt | Suspect:
     root = strict_tree(with_windows_quotes(found.document))
     if root is None:
         if len(found.document) > _MENDED_HERE and not trusted:
@@ -151,9 +158,9 @@ def _read_xml(found: Opened, url: str, *, trusted: bool) -> ParsedFeed | NotAFee
     return read_feed(root, url=url) or _OTHER_XML
 
 
-def _read_damaged(found: Opened, url: str) -> ParsedFeed | NotAFeed | Doubt:
+def _read_damaged(found: OpenedDocument, url: str) -> ParsedFeed | NotAFeed | Doubt:
     mended = repaired(decoded_anyhow(found.document), found.root, found.entities)
-    root = mended_tree(with_windows_quotes(mended.document))
+    root = repaired_tree(with_windows_quotes(mended.document))
     if root is None:
         return Doubt(_BROKEN)
     feed = read_feed(root, url=url)

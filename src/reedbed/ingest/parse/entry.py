@@ -72,7 +72,7 @@ _MAX_LENGTH = 1 << 53
 
 
 @record
-class Picture:
+class EntryImage:
     url: str
     width: int = 0
 
@@ -98,10 +98,10 @@ def is_picture(element: Element, url: str) -> bool:
     return url.lower().partition("?")[0].endswith(_PICTURE_ENDINGS)
 
 
-def picture(element: Element, context: Context) -> Picture | None:
+def picture(element: Element, context: Context) -> EntryImage | None:
     """A thumbnail or image element, its address in an attribute or as text."""
     url = context.address(element.get("url") or element.get("href") or text_of(element), element)
-    return Picture(url, whole_number(element.get("width")) or 0) if url else None
+    return EntryImage(url, whole_number(element.get("width")) or 0) if url else None
 
 
 def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Element]]:
@@ -163,7 +163,7 @@ _HTML_LINK_TYPES = (None, "", "text/html", "application/xhtml+xml", "html", "xht
 
 
 @dataclass(slots=True)
-class Draft:
+class EntryDraft:
     """An entry while its children are being read."""
 
     context: Context
@@ -185,7 +185,7 @@ class Draft:
     created: Instant | None = None
     authors: tuple[Author, ...] = ()
     categories: tuple[str, ...] = ()
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[EntryImage, ...] = ()
     enclosures: tuple[Enclosure, ...] = ()
     duration: int | None = None
     language: str | None = None
@@ -193,7 +193,7 @@ class Draft:
 
 
 def read_entry(element: Element, context: Context) -> ParsedEntry:
-    draft = Draft(context, element)
+    draft = EntryDraft(context, element)
     if element.attrib:
         _on_attributes(draft, element)
     known, learnt = context.names.known.get, context.names.learnt
@@ -205,7 +205,7 @@ def read_entry(element: Element, context: Context) -> ParsedEntry:
     return _finished(draft)
 
 
-def _finished(draft: Draft) -> ParsedEntry:
+def _finished(draft: EntryDraft) -> ParsedEntry:
     url = draft.link or _guid_as_link(draft)
     content, summary = _content_and_summary(draft)
     return ParsedEntry(
@@ -225,7 +225,7 @@ def _finished(draft: Draft) -> ParsedEntry:
     )
 
 
-def _with_absolute_links(draft: Draft, markup: str, url: str | None) -> str:
+def _with_absolute_links(draft: EntryDraft, markup: str, url: str | None) -> str:
     """Relative to `xml:base`, else to the entry's own page, else to the feed."""
     if "<" in markup and may_hold_relative(markup):
         context = draft.context
@@ -234,13 +234,13 @@ def _with_absolute_links(draft: Draft, markup: str, url: str | None) -> str:
     return markup[:MAX_CONTENT]
 
 
-def _guid_as_link(draft: Draft) -> str | None:
+def _guid_as_link(draft: EntryDraft) -> str | None:
     if not draft.guid_is_link or not draft.guid:
         return None
     return draft.guid if is_absolute(draft.guid) else None
 
 
-def _content_and_summary(draft: Draft) -> tuple[str, str | None]:
+def _content_and_summary(draft: EntryDraft) -> tuple[str, str | None]:
     if draft.content:
         summary = draft.description or draft.teaser
         return draft.content, summary if summary != draft.content else None
@@ -254,13 +254,13 @@ def _says_more(teaser: str, description: str) -> bool:
     return len(text_of_html(teaser)) > len(text_of_html(description))
 
 
-def _publication(draft: Draft) -> Instant | None:
+def _publication(draft: EntryDraft) -> Instant | None:
     if draft.published is not None:
         return draft.published
     return draft.created if draft.stamped is None else draft.stamped
 
 
-def _lead_picture(draft: Draft) -> str | None:
+def _lead_picture(draft: EntryDraft) -> str | None:
     if draft.pictures:
         return max(draft.pictures, key=lambda picture: picture.width).url
     for one in draft.enclosures:
@@ -269,7 +269,7 @@ def _lead_picture(draft: Draft) -> str | None:
     return None
 
 
-def _on_attributes(draft: Draft, element: Element) -> None:
+def _on_attributes(draft: EntryDraft, element: Element) -> None:
     """RDF names its items by attribute, CDF links and dates them so."""
     about = element.get(_ABOUT) or element.get("rdf:about")
     if about:
@@ -288,7 +288,7 @@ def _identity(text: str) -> str | None:
     return text or None
 
 
-def _on_guid(draft: Draft, element: Element) -> None:
+def _on_guid(draft: EntryDraft, element: Element) -> None:
     text = (element.text or "").strip()
     permalink = element.get("isPermaLink") or element.get("ispermalink")
     draft.guid_is_link = permalink is None or permalink.lower() == "true"
@@ -297,13 +297,13 @@ def _on_guid(draft: Draft, element: Element) -> None:
     draft.guid = _identity(text) or draft.guid
 
 
-def _on_id(draft: Draft, element: Element) -> None:
+def _on_id(draft: EntryDraft, element: Element) -> None:
     """Atom compares ids letter by letter, so `xml:base` has no part in them."""
     draft.guid_is_link = True
     draft.guid = _identity(element.text or "") or draft.guid
 
 
-def _on_link(draft: Draft, element: Element) -> None:
+def _on_link(draft: EntryDraft, element: Element) -> None:
     href = element.get("href")
     if href is None:
         text = (element.text or "").strip()
@@ -321,23 +321,23 @@ def _on_link(draft: Draft, element: Element) -> None:
         draft.comments_url = draft.context.address(href, element)
 
 
-def _on_title(draft: Draft, element: Element) -> None:
+def _on_title(draft: EntryDraft, element: Element) -> None:
     if not draft.title:
         draft.title = title_of(element, strict=draft.context.atom)
 
 
-def _on_media_title(draft: Draft, element: Element) -> None:
+def _on_media_title(draft: EntryDraft, element: Element) -> None:
     if not draft.media_title:
         draft.media_title = title_of(element, strict=False)
 
 
-def _on_encoded(draft: Draft, element: Element) -> None:
+def _on_encoded(draft: EntryDraft, element: Element) -> None:
     if not draft.content:
         draft.content_element = element
         draft.content = markup_of(element, default="html")
 
 
-def _on_content(draft: Draft, element: Element) -> None:
+def _on_content(draft: EntryDraft, element: Element) -> None:
     """Atom content: inline, or elsewhere at `src`."""
     source = element.get("src")
     if source:
@@ -347,85 +347,85 @@ def _on_content(draft: Draft, element: Element) -> None:
         draft.content = markup_of(element, default="text")
 
 
-def _on_remote_content(draft: Draft, element: Element) -> None:
+def _on_remote_content(draft: EntryDraft, element: Element) -> None:
     if (element.get("type") or "").startswith(("audio/", "video/", "image/")):
         _add_enclosure(draft, element, "src")
     elif draft.link is None:
         draft.link = draft.context.address(element.get("src"), element)
 
 
-def _on_description(draft: Draft, element: Element) -> None:
+def _on_description(draft: EntryDraft, element: Element) -> None:
     if not draft.description:
         draft.description = markup_of(element, default="html")
 
 
-def _on_summary(draft: Draft, element: Element) -> None:
+def _on_summary(draft: EntryDraft, element: Element) -> None:
     if not draft.description:
         draft.description = markup_of(element, default="text")
 
 
-def _on_teaser(draft: Draft, element: Element) -> None:
+def _on_teaser(draft: EntryDraft, element: Element) -> None:
     if not draft.teaser:
         draft.teaser = markup_of(element, default="text")
 
 
-def _on_published(draft: Draft, element: Element) -> None:
+def _on_published(draft: EntryDraft, element: Element) -> None:
     if (moment := instant(element.text)) is not None:
         draft.published = moment
 
 
-def _on_updated(draft: Draft, element: Element) -> None:
+def _on_updated(draft: EntryDraft, element: Element) -> None:
     if (moment := instant(element.text)) is not None:
         draft.updated = moment
 
 
-def _on_stamped(draft: Draft, element: Element) -> None:
+def _on_stamped(draft: EntryDraft, element: Element) -> None:
     if (moment := instant(element.text)) is not None:
         draft.stamped = moment
 
 
-def _on_created(draft: Draft, element: Element) -> None:
+def _on_created(draft: EntryDraft, element: Element) -> None:
     if (moment := instant(element.text)) is not None:
         draft.created = moment
 
 
-def _on_author(draft: Draft, element: Element) -> None:
+def _on_author(draft: EntryDraft, element: Element) -> None:
     author = person(element, draft.context)
     if author is not None and len(draft.authors) < MAX_LIST:
         draft.authors += (author,)
 
 
-def _on_itunes_author(draft: Draft, element: Element) -> None:
+def _on_itunes_author(draft: EntryDraft, element: Element) -> None:
     if not draft.authors:
         _on_author(draft, element)
 
 
-def _on_category(draft: Draft, element: Element) -> None:
+def _on_category(draft: EntryDraft, element: Element) -> None:
     _add_category(draft, element.get("label") or element.get("term") or text_of(element))
 
 
-def _on_keywords(draft: Draft, element: Element) -> None:
+def _on_keywords(draft: EntryDraft, element: Element) -> None:
     for word in text_of(element).split(",")[:MAX_LIST]:
         _add_category(draft, word)
 
 
-def _add_category(draft: Draft, text: str) -> None:
+def _add_category(draft: EntryDraft, text: str) -> None:
     name = text_of_html(text)[:MAX_NAME]
     if name and len(draft.categories) < MAX_LIST and name not in draft.categories:
         draft.categories += (name,)
 
 
-def _on_enclosure(draft: Draft, element: Element) -> None:
+def _on_enclosure(draft: EntryDraft, element: Element) -> None:
     _add_enclosure(draft, element, "url" if element.get("url") else "href")
 
 
-def _add_enclosure(draft: Draft, element: Element, attribute: str) -> None:
+def _add_enclosure(draft: EntryDraft, element: Element, attribute: str) -> None:
     found = enclosure(element, draft.context, attribute)
     if found is not None and len(draft.enclosures) < MAX_LIST:
         draft.enclosures += (found,)
 
 
-def _on_media(draft: Draft, element: Element) -> None:
+def _on_media(draft: EntryDraft, element: Element) -> None:
     """`media:content` itself, then what it holds."""
     url = element.get("url")
     if url and is_picture(element, url):
@@ -435,7 +435,7 @@ def _on_media(draft: Draft, element: Element) -> None:
     _on_media_group(draft, element)
 
 
-def _on_media_group(draft: Draft, element: Element) -> None:
+def _on_media_group(draft: EntryDraft, element: Element) -> None:
     if not len(element):
         return
     for name, part in media_parts(element, draft.context):
@@ -444,7 +444,7 @@ def _on_media_group(draft: Draft, element: Element) -> None:
             handler(draft, part)
 
 
-def _on_group_content(draft: Draft, element: Element) -> None:
+def _on_group_content(draft: EntryDraft, element: Element) -> None:
     url = element.get("url")
     if url and is_picture(element, url):
         _on_picture(draft, element)
@@ -452,38 +452,38 @@ def _on_group_content(draft: Draft, element: Element) -> None:
         _add_enclosure(draft, element, "url")
 
 
-def _on_picture(draft: Draft, element: Element) -> None:
+def _on_picture(draft: EntryDraft, element: Element) -> None:
     found = picture(element, draft.context)
     if found is not None and len(draft.pictures) < MAX_LIST:
         draft.pictures += (found,)
 
 
-def _on_image(draft: Draft, element: Element) -> None:
+def _on_image(draft: EntryDraft, element: Element) -> None:
     """`<image>` in an item: an address, or an RSS image with its `url` inside."""
     inner = next((child for child in element if draft.context.names.of(child) == "url"), element)
     _on_picture(draft, inner)
 
 
-def _on_duration(draft: Draft, element: Element) -> None:
+def _on_duration(draft: EntryDraft, element: Element) -> None:
     draft.duration = seconds(text_of(element))
 
 
-def _on_language(draft: Draft, element: Element) -> None:
+def _on_language(draft: EntryDraft, element: Element) -> None:
     draft.language = tidy_language(one_line(text_of(element))) or draft.language
 
 
-def _on_comments(draft: Draft, element: Element) -> None:
+def _on_comments(draft: EntryDraft, element: Element) -> None:
     draft.comments_url = draft.context.address(text_of(element), element)
 
 
-_MEDIA_HANDLERS: dict[str, Callable[[Draft, Element], None]] = {
+_MEDIA_HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = {
     "media:content": _on_group_content,
     "media:thumbnail": _on_picture,
     "media:title": _on_media_title,
     "media:description": _on_teaser,
     "media:keywords": _on_keywords,
 }
-_HANDLERS: dict[str, Callable[[Draft, Element], None]] = _MEDIA_HANDLERS | {
+_HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = _MEDIA_HANDLERS | {
     "media:content": _on_media,
     "media:group": _on_media_group,
     "guid": _on_guid,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed, Rhythm
+from reedbed.domain.feeds import Author, CheckSchedule, ParsedEntry, ParsedFeed
 from reedbed.domain.times import HOUR, MINUTE, Millis
 from reedbed.ingest.parse import entry as people
 from reedbed.ingest.parse.entry import read_entry
@@ -29,11 +29,11 @@ _PERIODS: dict[str, Millis] = {
     "monthly": 30 * 24 * HOUR,
     "yearly": 365 * 24 * HOUR,
 }
-_LONGEST_INTERVAL: Millis = 366 * 24 * HOUR
+_MAX_INTERVAL: Millis = 366 * 24 * HOUR
 
 
 @dataclass(slots=True)
-class Draft:
+class FeedDraft:
     """A feed while its children are being read."""
 
     context: Context
@@ -63,7 +63,7 @@ def read_feed(root: Element, *, url: str) -> ParsedFeed | None:
     name, top = found
     kind = _FORMATS[name]
     context.atom = kind == "atom"
-    draft = Draft(context, language=language_of(top))
+    draft = FeedDraft(context, language=language_of(top))
     if name == "entry":
         draft.items.append(top)
     else:
@@ -84,7 +84,7 @@ def _feed_root(root: Element, context: Context) -> tuple[str, Element] | None:
     return None
 
 
-def _collect(draft: Draft, parent: Element) -> None:
+def _collect(draft: FeedDraft, parent: Element) -> None:
     name_of = draft.context.names.of
     for child in parent:
         name = name_of(child)
@@ -97,7 +97,7 @@ def _collect(draft: Draft, parent: Element) -> None:
             handler(draft, child)
 
 
-def _finished(draft: Draft, kind: str, entries: list[ParsedEntry]) -> ParsedFeed:
+def _finished(draft: FeedDraft, kind: str, entries: list[ParsedEntry]) -> ParsedFeed:
     return ParsedFeed(
         format=kind,
         title=draft.title[:MAX_TITLE],
@@ -126,21 +126,21 @@ def _moment(entry: ParsedEntry) -> int:
     return entry.published or entry.updated or 0
 
 
-def _rhythm(draft: Draft) -> Rhythm:
+def _rhythm(draft: FeedDraft) -> CheckSchedule:
     said = [span for span in (draft.ttl, _syndication_interval(draft)) if span]
-    return Rhythm(max(said, default=None), draft.skip_hours, draft.skip_days)
+    return CheckSchedule(max(said, default=None), draft.skip_hours, draft.skip_days)
 
 
-def _syndication_interval(draft: Draft) -> Millis | None:
+def _syndication_interval(draft: FeedDraft) -> Millis | None:
     return draft.period // draft.frequency if draft.period else None
 
 
-def _on_title(draft: Draft, element: Element) -> None:
+def _on_title(draft: FeedDraft, element: Element) -> None:
     if not draft.title:
         draft.title = title_of(element, strict=draft.context.atom)
 
 
-def _on_link(draft: Draft, element: Element) -> None:
+def _on_link(draft: FeedDraft, element: Element) -> None:
     href = element.get("href")
     if href is None:
         text = text_of(element).replace("&amp;", "&")
@@ -156,65 +156,65 @@ def _on_link(draft: Draft, element: Element) -> None:
             draft.site_url = draft.site_url or address
 
 
-def _on_description(draft: Draft, element: Element) -> None:
+def _on_description(draft: FeedDraft, element: Element) -> None:
     if not draft.description:
         draft.description = text_of_html(text_of(element))
 
 
-def _on_language(draft: Draft, element: Element) -> None:
+def _on_language(draft: FeedDraft, element: Element) -> None:
     draft.language = tidy_language(one_line(text_of(element))) or draft.language
 
 
-def _on_icon(draft: Draft, element: Element) -> None:
+def _on_icon(draft: FeedDraft, element: Element) -> None:
     draft.icon = draft.icon or draft.context.address(text_of(element), element)
 
 
-def _on_logo(draft: Draft, element: Element) -> None:
+def _on_logo(draft: FeedDraft, element: Element) -> None:
     draft.image = draft.image or draft.context.address(text_of(element), element)
 
 
-def _on_image(draft: Draft, element: Element) -> None:
+def _on_image(draft: FeedDraft, element: Element) -> None:
     """RSS `<image>` with its parts; in RDF the channel only points at it."""
     for part in element:
         if draft.context.names.of(part) == "url":
             _on_logo(draft, part)
 
 
-def _on_itunes_image(draft: Draft, element: Element) -> None:
+def _on_itunes_image(draft: FeedDraft, element: Element) -> None:
     address = draft.context.address(element.get("href") or element.get("url"), element)
     draft.image = address or draft.image
 
 
-def _on_author(draft: Draft, element: Element) -> None:
+def _on_author(draft: FeedDraft, element: Element) -> None:
     author = people.person(element, draft.context)
     if author is not None and len(draft.authors) < MAX_LIST:
         draft.authors.append(author)
 
 
-def _on_itunes_author(draft: Draft, element: Element) -> None:
+def _on_itunes_author(draft: FeedDraft, element: Element) -> None:
     if not draft.authors:
         _on_author(draft, element)
 
 
-def _on_ttl(draft: Draft, element: Element) -> None:
+def _on_ttl(draft: FeedDraft, element: Element) -> None:
     minutes = _count(element)
-    draft.ttl = min(minutes * MINUTE, _LONGEST_INTERVAL) if minutes else None
+    draft.ttl = min(minutes * MINUTE, _MAX_INTERVAL) if minutes else None
 
 
-def _on_period(draft: Draft, element: Element) -> None:
+def _on_period(draft: FeedDraft, element: Element) -> None:
     draft.period = _PERIODS.get(text_of(element).lower())
 
 
-def _on_frequency(draft: Draft, element: Element) -> None:
+def _on_frequency(draft: FeedDraft, element: Element) -> None:
     draft.frequency = max(1, _count(element) or 1)
 
 
-def _on_skip_hours(draft: Draft, element: Element) -> None:
+def _on_skip_hours(draft: FeedDraft, element: Element) -> None:
     hours = (_count(part) for part in islice(element, 48))
     draft.skip_hours = frozenset(hour % 24 for hour in hours if hour is not None and hour <= 24)
 
 
-def _on_skip_days(draft: Draft, element: Element) -> None:
+def _on_skip_days(draft: FeedDraft, element: Element) -> None:
     names = [text_of(part).lower() for part in islice(element, 14)]
     draft.skip_days = frozenset(_DAYS.index(name) for name in names if name in _DAYS)
 
@@ -224,7 +224,7 @@ def _count(element: Element) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-_HANDLERS: dict[str, Callable[[Draft, Element], None]] = {
+_HANDLERS: dict[str, Callable[[FeedDraft, Element], None]] = {
     "title": _on_title,
     "dc:title": _on_title,
     "link": _on_link,

@@ -23,7 +23,7 @@ _JUNK_SEARCHED = 64_000
 
 
 @record
-class Opened:
+class OpenedDocument:
     """A document from its root element on."""
 
     root: str
@@ -33,20 +33,20 @@ class Opened:
     refusal: str | None = None
 
 
-def opened(body: bytes) -> Opened:
+def opened(body: bytes) -> OpenedDocument:
     start = _past_misc(body, 0)
     doctype = _DOCTYPE.match(body, start)
     entities: dict[str, str] = {}
     if doctype:
         outcome = _entities(doctype[2] or b"", body)
         if isinstance(outcome, str):
-            return Opened("", b"", refusal=outcome)
+            return OpenedDocument("", b"", refusal=outcome)
         entities = outcome
         start = _past_misc(body, doctype.end())
     root = _ROOT.match(body, start)
     name = _local(root[1]) if root else ""
     if name in ("rss", "feed", "rdf", "channel", "entry") or name in HTML_ROOTS - {"div", "p"}:
-        return Opened(name, body[start:], entities)
+        return OpenedDocument(name, body[start:], entities)
     return _past_junk(body, start, name, entities)
 
 
@@ -62,13 +62,13 @@ def _past_misc(body: bytes, start: int) -> int:
     return skipped.end() if skipped else start
 
 
-def _past_junk(body: bytes, start: int, name: str, entities: dict[str, str]) -> Opened:
+def _past_junk(body: bytes, start: int, name: str, entities: dict[str, str]) -> OpenedDocument:
     """Warnings of a broken server, or text, may stand before the feed."""
     found = _FEED_START.search(body, start, start + _JUNK_SEARCHED)
     if not found:
-        return Opened(name, body[start:], entities)
+        return OpenedDocument(name, body[start:], entities)
     root = _ROOT.match(body, found.start())
-    return Opened(_local(root[1]) if root else name, body[found.start() :], entities)
+    return OpenedDocument(_local(root[1]) if root else name, body[found.start() :], entities)
 
 
 def _local(name: bytes) -> str:

@@ -6,7 +6,7 @@ from typing import cast
 
 import orjson
 
-from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed, Rhythm
+from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.ingest.parse.document import Doubt, Suspect, read_body
 from reedbed.ingest.parse.xml import MAX_BYTES
 from reedbed.ingest.sandbox import Sandbox, accept_limits
@@ -57,10 +57,10 @@ def _authors(people: object) -> tuple[Author, ...]:
     return tuple(Author(**one) for one in _all(people))  # pyright: ignore[reportArgumentType] - as above
 
 
-def _rhythm(fields: Fields) -> Rhythm:
+def _rhythm(fields: Fields) -> CheckSchedule:
     interval = cast(int | None, fields["interval"])
     hours, days = cast(list[int], fields["skip_hours"]), cast(list[int], fields["skip_days"])
-    return Rhythm(interval, frozenset(hours), frozenset(days))
+    return CheckSchedule(interval, frozenset(hours), frozenset(days))
 
 
 def _all(values: object) -> list[Fields]:

@@ -16,7 +16,7 @@ def strict_tree(document: bytes) -> Element | None:
         return None
 
 
-def mended_tree(document: bytes) -> Element | None:
+def repaired_tree(document: bytes) -> Element | None:
     """What the parser makes of a document it has to patch."""
     try:
         return etree.fromstring(document, _parser(recover=True))

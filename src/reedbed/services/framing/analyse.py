@@ -3,26 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from reedbed.ai.model import Prompt, Trouble
+from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import framing_prompt
 from reedbed.ai.responses import json_object, read_framing
 from reedbed.domain.ai import Usage
 from reedbed.domain.framing import Analysis, variant_for
 from reedbed.domain.records import record
-from reedbed.domain.summaries import MOST_ATTEMPTS
+from reedbed.domain.summaries import MAX_ATTEMPTS
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
-from reedbed.services.ai import kept_here, may_send
+from reedbed.services.ai import may_send, must_stay_local
 from reedbed.services.framing.public import build_documents
 from reedbed.services.jobs import ask_feed_later
 from reedbed.services.runtime import Runtime
-from reedbed.services.summaries import MOST_HTML
+from reedbed.services.summaries import MAX_HTML
 from reedbed.services.users import preferences_of
 from reedbed.store import users
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.framing import analyses
-from reedbed.store.framing.analyses import Made, Source
+from reedbed.store.framing.analyses import AnalysedText, GeneratedAnalysis
 
 NOT_AS_ASKED = "The model's answer was not as asked for."
 
@@ -30,7 +30,7 @@ NOT_AS_ASKED = "The model's answer was not as asked for."
 @record
 class FramingWork:
     row: Queued
-    source: Source
+    source: AnalysedText
     words: str = field(repr=False)
     """What the model may quote from."""
     prompt: Prompt | None
@@ -40,21 +40,21 @@ class FramingWork:
     def user_id(self) -> int | None:
         return None if self.source.for_everybody else self.row.user_id
 
-    def write(self) -> Trouble:
-        return Trouble("permanent", "There is no model to read this entry.")
+    def write(self) -> ModelError:
+        return ModelError("permanent", "There is no model to read this entry.")
 
-    def read(self, answer: str, model: str) -> Analysis | Trouble:
-        last = self.row.attempts + 1 >= MOST_ATTEMPTS
+    def read(self, answer: str, model: str) -> Analysis | ModelError:
+        last = self.row.attempts + 1 >= MAX_ATTEMPTS
         found = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
         # An answer in the right form with a wrong part is no sign that the model is out of order.
         kind = "permanent" if json_object(answer) else "unreadable"
-        return found or Trouble(kind, NOT_AS_ASKED)
+        return found or ModelError(kind, NOT_AS_ASKED)
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
     ) -> Sequence[tuple[int, int]]:
         row = self.row
-        await analyses.save(tx, Made(row.key, row.content_hash, row.variant, written, used), now)
+        await analyses.save(tx, GeneratedAnalysis(row.key, row.content_hash, row.variant, written, used), now)
         return await _show(tx, runtime, row.key, now)
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
@@ -74,19 +74,19 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> FramingWork | None:
     if variant_for(row.model, row.language, source.prompt).name != row.variant:
         await ask_feed_later(tx, source.feed_id, runtime.now())  # the feed has another prompt since
         return None
-    text = clean_text(source.content[:MOST_HTML])
+    text = clean_text(source.content[:MAX_HTML])
     prompt = framing_prompt(source.title, source.source, text, row.language, source.prompt)
     return FramingWork(row, source, f"{source.title}\n\n{text}", prompt)
 
 
-async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: Source) -> bool:
+async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: AnalysedText) -> bool:
     """What stands in a public feed the operator may send; for anybody else it takes their own word."""
     if source.for_everybody:
         return True
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not source.wished or not may_send(runtime, preferences_of(user)):
         return False
-    return source.feed_id not in await kept_here(tx, runtime, user.id)
+    return source.feed_id not in await must_stay_local(tx, runtime, user.id)
 
 
 async def _show(tx: Tx, runtime: Runtime, key: str, now: Instant) -> Sequence[tuple[int, int]]:

@@ -14,29 +14,29 @@ from reedbed.domain.framing import (
     url_hash,
     variant_for,
 )
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.summaries import BACKGROUND, OPENED
 from reedbed.domain.times import DAY
 from reedbed.domain.users import User
 from reedbed.ingest.text import content_hash
-from reedbed.services.ai import kept_here, may_send
+from reedbed.services.ai import may_send, must_stay_local
 from reedbed.services.articles import fetch_politely
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.framing.public import build_documents
 from reedbed.services.jobs import Done, Later, ask_feed_later, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH
-from reedbed.services.summaries import MOST_HTML
+from reedbed.services.summaries import MAX_HTML
 from reedbed.services.users import preferences_of
 from reedbed.store import ai, subscriptions, summaries, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.framing import analyses
 from reedbed.store.framing import settings as framing
-from reedbed.store.framing.analyses import Attachment, Candidate, Shown
-from reedbed.store.framing.settings import About
+from reedbed.store.framing.analyses import AnalysisAttachment, AnalysisCandidate, ShownAnalysis
+from reedbed.store.framing.settings import FramedFeed
 from reedbed.store.jobs import Job
 
 AT_ONCE = 20
@@ -46,7 +46,7 @@ TEASER_WORDS = 120
 
 
 @record
-class Payer:
+class BudgetOwner:
     """For whom entries are read."""
 
     user_id: int | None
@@ -69,26 +69,26 @@ async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
     return Later(runtime.now()) if len(wanted) > AT_ONCE else Done({"asked": len(wanted)})
 
 
-async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> Payer | None:
+async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | None:
     """None when nobody wants this feed read, or there is no model that may be asked."""
     if runtime.ai.model is None:
         return None
-    if await framing.is_for_everybody(tx, feed_id):
-        return Payer(None)
+    if await framing.is_for_all_users(tx, feed_id):
+        return BudgetOwner(None)
     for user_id in await framing.wishers(tx, feed_id):
         user = await users.get(tx, user_id)
         if user is None or not may_send(runtime, preferences_of(user)):
             continue
-        if feed_id not in await kept_here(tx, runtime, user_id):
-            return Payer(user_id)
+        if feed_id not in await must_stay_local(tx, runtime, user_id):
+            return BudgetOwner(user_id)
     return None
 
 
 async def ask(
     runtime: Runtime,
     entry_id: int,
-    about: About,
-    payer: Payer,
+    about: FramedFeed,
+    payer: BudgetOwner,
     *,
     priority: int = BACKGROUND,
     again: bool = False,
@@ -96,7 +96,7 @@ async def ask(
     """Queue the reading of an entry; a text that was read already with the same question is there at once."""
     async with runtime.db.read() as tx:
         entry = await analyses.candidate(tx, entry_id)
-        html = (await analyses.content_of(tx, entry_id))[:MOST_HTML]
+        html = (await analyses.content_of(tx, entry_id))[:MAX_HTML]
     if entry is None or runtime.ai.model is None:
         return
     prompt = about.framing.prompt if about.framing else None
@@ -114,17 +114,17 @@ async def ask(
             await build_documents(tx, runtime, {feed_id for _, feed_id in told}, now)
         else:
             await ai.enqueue(tx, digest, variant, user_id=payer.user_id, priority=priority, now=now)
-    await runtime.bus.publish(Hint("wake", data={"for": "ai"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
 
-def _needs_reading(one: Candidate) -> bool:
+def _needs_reading(one: AnalysisCandidate) -> bool:
     known = one.known
     if known is None or known.version != one.version:
         return True
     return known.key is None and not known.is_queued and known.failure is None
 
 
-def _is_inside(one: Candidate, about: About) -> bool:
+def _is_inside(one: AnalysisCandidate, about: FramedFeed) -> bool:
     settings = about.framing
     if settings is None or not settings.enforce_domain:
         return True
@@ -196,7 +196,7 @@ async def read_again(runtime: Runtime, user: User, entry_id: int) -> AnalysisSta
         entry = await _entry(tx, user, entry_id)
         state = await analysis_state(tx, runtime, entry)
         about = await framing.about(tx, entry.feed_id)
-        wanted = await framing.is_for_everybody(tx, entry.feed_id) or await framing.is_wished(
+        wanted = await framing.is_for_all_users(tx, entry.feed_id) or await framing.is_wished(
             tx, user.id, entry.feed_id
         )
     if state.status == "pending" or (state.status == "ready" and not state.outdated):
@@ -204,7 +204,7 @@ async def read_again(runtime: Runtime, user: User, entry_id: int) -> AnalysisSta
     _check_may_ask(runtime, user)
     if about is None or not wanted:
         raise Conflict(SWITCHED_OFF)
-    await ask(runtime, entry_id, about, Payer(user.id), priority=OPENED, again=True)
+    await ask(runtime, entry_id, about, BudgetOwner(user.id), priority=OPENED, again=True)
     return await get_analysis(runtime, user, entry_id)
 
 
@@ -232,7 +232,7 @@ async def _of_feed(tx: Tx, runtime: Runtime, user: User, followed: Subscription)
     since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     return FramingOfFeed(
         wished=await framing.is_wished(tx, user.id, feed_id),
-        for_everybody=await framing.is_for_everybody(tx, feed_id),
+        for_everybody=await framing.is_for_all_users(tx, feed_id),
         model=model.name if model else None,
         sends=model is not None and model.is_remote,
         allowed=may_send(runtime, preferences_of(user)),
@@ -262,7 +262,11 @@ def _check_may_ask(runtime: Runtime, user: User) -> None:
 
 
 def _is_outdated(
-    runtime: Runtime, entry: EntryRow, known: Attachment, shown: Shown, about: About | None
+    runtime: Runtime,
+    entry: EntryRow,
+    known: AnalysisAttachment,
+    shown: ShownAnalysis,
+    about: FramedFeed | None,
 ) -> bool:
     if known.version != entry.version:
         return True
@@ -272,7 +276,7 @@ def _is_outdated(
     return variant_for(runtime.ai.model.name, shown.analysis.language, prompt).name != shown.variant
 
 
-def _state(known: Attachment, shown: Shown | None, *, outdated: bool) -> AnalysisState:
+def _state(known: AnalysisAttachment, shown: ShownAnalysis | None, *, outdated: bool) -> AnalysisState:
     analysis, made_at = (shown.analysis, shown.made_at) if shown else (None, None)
     if known.is_queued and known.cooldown_until is None:
         return AnalysisState("pending", analysis, outdated=outdated, made_at=made_at)

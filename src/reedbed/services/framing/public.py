@@ -16,7 +16,7 @@ from reedbed.store.framing import settings as framing
 from reedbed.store.framing.analyses import thousandths
 from reedbed.store.framing.documents import Document
 
-MOST_WINDOWS = 20
+MAX_WINDOWS = 20
 """How far back a feed is searched for items that may be shown, in pages."""
 
 
@@ -33,7 +33,7 @@ async def shown_items(
     """The newest that may be shown: whatever keeps one out is asked before they are counted."""
     shown: list[FramedItem] = []
     last: FramedItem | None = None
-    for _ in range(MOST_WINDOWS):
+    for _ in range(MAX_WINDOWS):
         found = await framed_documents.newest(tx, feed.id, most=most, max_score=max_score, after=last)
         shown += [item for item in found if item.is_shown_in(feed)]
         if len(shown) >= most or len(found) < most:
@@ -42,7 +42,7 @@ async def shown_items(
     return shown[:most]
 
 
-def door_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
+def intake_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
     limit = f"&max_score={max_score:g}" if max_score else ""
     return f"{runtime.accounts.base_url}/rss?url={quote(feed.url, safe='')}{limit}"
 
@@ -52,7 +52,7 @@ async def _build(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) -> None:
     if feed is None:
         return
     items = await shown_items(tx, feed, most=runtime.framing.items)
-    self_url = door_url(runtime, feed)
+    self_url = intake_url(runtime, feed)
     digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0).encode()).hexdigest()[:32]
     before = await framed_documents.hash_of(tx, feed_id)
     if digest == before or (before is None and not items):
@@ -143,4 +143,4 @@ async def _filtered(tx: Tx, runtime: Runtime, feed_id: int, max_score: float, bu
     if feed is None:
         raise NotFound(UNKNOWN_FEED)
     items = await shown_items(tx, feed, most=runtime.framing.items, max_score=thousandths(max_score))
-    return rss(feed, items, self_url=door_url(runtime, feed, max_score), built_at=built_at).encode()
+    return rss(feed, items, self_url=intake_url(runtime, feed, max_score), built_at=built_at).encode()

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import structlog
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from reedbed.domain.newsletters import ANY_SERVER, MOST_MAILBOXES, MailDoor, NotAMail
+from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, MailIntake, NotAMail
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.text import ENTER_AGAIN, storable
@@ -18,8 +18,15 @@ from reedbed.domain.users import Allowance, per_minute
 from reedbed.ingest.mail import webhooks as mailgun
 from reedbed.ingest.mail import webhooks as postmark
 from reedbed.ingest.mail import webhooks as sns
-from reedbed.ingest.mail.mailbox import ABOVE_ALL, FoundMail, Looked, MailboxLogin, NoLook, Security
-from reedbed.services.newsletters.receive import Delivery, Received, Refused, accepts, receive
+from reedbed.ingest.mail.mailbox import (
+    ABOVE_ALL,
+    MailboxFailure,
+    MailboxLogin,
+    MailboxMail,
+    MailboxResult,
+    Security,
+)
+from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, accepts, receive
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend
 from reedbed.store import newsletters
@@ -38,12 +45,12 @@ _REPLIES = {
 }
 
 
-async def open_door(runtime: Runtime, door: MailDoor) -> asyncio.AbstractServer:
+async def open_mail_intake(runtime: Runtime, door: MailIntake) -> asyncio.AbstractServer:
     """Raises OSError where the port cannot be had, or the certificate not be read."""
     # The server's library is only loaded where mail is taken.
-    from reedbed.ingest.mail.smtp import MailDesk, listen
+    from reedbed.ingest.mail.smtp import MailReceiver, listen
 
-    desk = MailDesk(
+    desk = MailReceiver(
         admits=lambda peer: _admits(runtime, door, peer),
         knows=lambda recipient: accepts(runtime, recipient),
         takes=lambda recipients, raw: _take(runtime, recipients, raw),
@@ -51,18 +58,18 @@ async def open_door(runtime: Runtime, door: MailDoor) -> asyncio.AbstractServer:
     return await listen(door, desk, hostname=runtime.mail.domain, max_bytes=runtime.mail.max_bytes)
 
 
-async def _admits(runtime: Runtime, door: MailDoor, peer: str) -> bool:
+async def _admits(runtime: Runtime, door: MailIntake, peer: str) -> bool:
     return await runtime.limiter.wait_for(f"mail-from:{peer}", per_minute(door.per_minute)) == 0
 
 
 async def _take(runtime: Runtime, recipients: Sequence[str], raw: bytes) -> str:
-    delivery = Delivery("smtp", tuple(recipients), believed=runtime.mail.authserv_id)
+    delivery = MailDelivery("smtp", tuple(recipients), believed=runtime.mail.authserv_id)
     try:
         outcome = await receive(runtime, delivery, raw)
     except Unavailable as error:
         log.warning("a mail waits for the database", error=error.message)
         return "451 4.3.0 Try again later."
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, MailRejected):
         return _REPLIES[outcome.why].format(outcome.reason)
     return "250 2.0.0 Stored."
 
@@ -72,7 +79,7 @@ CLOSED = "This door is closed: its operator has not set it up."
 FORGERIES = Allowance(20, 1 / 10)
 """From one address, before it has to wait."""
 _CERTIFICATES: dict[str, bytes] = {}
-_MOST_CERTIFICATES = 8
+_MAX_CERTIFICATES = 8
 
 
 async def check_token(runtime: Runtime, given: str, ip: str | None) -> None:
@@ -84,13 +91,13 @@ async def check_token(runtime: Runtime, given: str, ip: str | None) -> None:
         await _refuse(runtime, "token", ip)
 
 
-async def from_raw(runtime: Runtime, recipients: tuple[str, ...], raw: bytes) -> Received | Refused:
-    return await receive(runtime, Delivery("raw", recipients, believed=runtime.mail.authserv_id), raw)
+async def from_raw(runtime: Runtime, recipients: tuple[str, ...], raw: bytes) -> Received | MailRejected:
+    return await receive(runtime, MailDelivery("raw", recipients, believed=runtime.mail.authserv_id), raw)
 
 
-async def from_postmark(runtime: Runtime, told: dict[str, Any]) -> Received | Refused:
+async def from_postmark(runtime: Runtime, told: dict[str, Any]) -> Received | MailRejected:
     key = told.get("MessageID")
-    delivery = Delivery(
+    delivery = MailDelivery(
         "postmark",
         postmark.postmark_recipients(told),
         key=key if isinstance(key, str) and key else None,
@@ -99,7 +106,7 @@ async def from_postmark(runtime: Runtime, told: dict[str, Any]) -> Received | Re
     raw = postmark.raw_mail(told)
     mail = postmark.read_postmark(told) if raw is None else raw
     return (
-        Refused("unreadable", mail.reason)
+        MailRejected("unreadable", mail.reason)
         if isinstance(mail, NotAMail)
         else await receive(runtime, delivery, mail)
     )
@@ -107,13 +114,13 @@ async def from_postmark(runtime: Runtime, told: dict[str, Any]) -> Received | Re
 
 async def from_mailgun(
     runtime: Runtime, fields: Mapping[str, str], files: Mapping[str, bytes], ip: str | None
-) -> Received | Refused:
+) -> Received | MailRejected:
     key = runtime.mail.mailgun_key
     if not key:
         raise NotFound(CLOSED)
     if not mailgun.is_mailgun_signed(fields, key, runtime.now()):
         await _refuse(runtime, "mailgun", ip)
-    delivery = Delivery(
+    delivery = MailDelivery(
         "mailgun",
         mailgun.mailgun_recipients(fields),
         key=fields["token"],
@@ -124,13 +131,13 @@ async def from_mailgun(
         return await receive(runtime, delivery, whole)
     mail = mailgun.read_mailgun(fields, files)
     return (
-        Refused("unreadable", mail.reason)
+        MailRejected("unreadable", mail.reason)
         if isinstance(mail, NotAMail)
         else await receive(runtime, delivery, mail)
     )
 
 
-async def from_ses(runtime: Runtime, body: bytes, ip: str | None) -> Received | Refused:
+async def from_ses(runtime: Runtime, body: bytes, ip: str | None) -> Received | MailRejected:
     if not runtime.mail.ses_topics:
         raise NotFound(CLOSED)
     told = sns.read_notification(body)
@@ -143,8 +150,8 @@ async def from_ses(runtime: Runtime, body: bytes, ip: str | None) -> Received | 
     if found is None:
         return Received()
     if found.spam:
-        return Refused("spam", "Amazon found spam or a virus in the mail.")
-    delivery = Delivery("ses", found.recipients, key=told.id, verdicts=found.verdicts)
+        return MailRejected("spam", "Amazon found spam or a virus in the mail.")
+    delivery = MailDelivery("ses", found.recipients, key=told.id, verdicts=found.verdicts)
     return await receive(runtime, delivery, found.raw)
 
 
@@ -159,7 +166,7 @@ async def _fetch_certificate(runtime: Runtime, url: str) -> bytes:
     got = await runtime.fetcher.fetch(FetchRequest(url, max_bytes=sns.MAX_CERTIFICATE))
     if not isinstance(got, Fetched) or not sns.is_amazon(got.url):
         raise Unavailable("Amazon's certificate could not be read. Send it again later.")
-    while len(_CERTIFICATES) >= _MOST_CERTIFICATES:
+    while len(_CERTIFICATES) >= _MAX_CERTIFICATES:
         _CERTIFICATES.pop(next(iter(_CERTIFICATES)))
     _CERTIFICATES[url] = got.body
     return got.body
@@ -182,7 +189,7 @@ async def _refuse(runtime: Runtime, door: str, ip: str | None) -> NoReturn:
 
 
 EVERY: Millis = 5 * MINUTE
-LONGEST_WAIT: Millis = 6 * HOUR
+MAX_WAIT: Millis = 6 * HOUR
 LEASE: Millis = 10 * MINUTE
 AT_ONCE = 4
 _MAX_FIELD = 200
@@ -191,7 +198,7 @@ NO_SUCH = "There is no such mailbox."
 
 
 @record
-class MailboxWish:
+class MailboxOptions:
     host: str
     username: str
     password: str = field(repr=False)
@@ -200,14 +207,14 @@ class MailboxWish:
     folder: str = "INBOX"
 
 
-async def add_mailbox(runtime: Runtime, user_id: int, wish: MailboxWish) -> Mailbox:
+async def add_mailbox(runtime: Runtime, user_id: int, wish: MailboxOptions) -> Mailbox:
     """Tried before it is kept, so that a typing error is seen by who made it."""
     login = _checked(wish)
     async with runtime.db.read() as tx:
-        if await newsletters.count_mailboxes(tx, user_id) >= MOST_MAILBOXES:
-            raise Conflict(f"There can be at most {MOST_MAILBOXES} mailboxes.")
+        if await newsletters.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
+            raise Conflict(f"There can be at most {MAX_MAILBOXES} mailboxes.")
     looked = await _look(runtime, login, None, ABOVE_ALL)
-    if isinstance(looked, NoLook):
+    if isinstance(looked, MailboxFailure):
         raise Invalid(looked.reason, field="host")
     async with runtime.db.write() as tx:
         made = await newsletters.add_mailbox(
@@ -274,7 +281,7 @@ async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
     validity, last_uid = box.uid_validity, box.last_uid
     while True:
         found = await _look(runtime, _login(box), validity, last_uid)
-        if isinstance(found, NoLook):
+        if isinstance(found, MailboxFailure):
             return await _note_trouble(runtime, box, found.reason)
         for mail in found.mails:
             await _claim_mailboxes(runtime, box, found.uid_validity, mail)
@@ -288,10 +295,10 @@ async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
     return None
 
 
-async def _claim_mailboxes(runtime: Runtime, box: Mailbox, validity: int, mail: FoundMail) -> None:
+async def _claim_mailboxes(runtime: Runtime, box: Mailbox, validity: int, mail: MailboxMail) -> None:
     outcome = None
     if mail.raw is not None:
-        delivery = Delivery("imap", user_id=box.user_id, believed=ANY_SERVER)
+        delivery = MailDelivery("imap", user_id=box.user_id, believed=ANY_SERVER)
         outcome = await receive(runtime, delivery, mail.raw)
     new = outcome.new if isinstance(outcome, Received) else 0
     async with runtime.db.write() as tx:
@@ -301,23 +308,23 @@ async def _claim_mailboxes(runtime: Runtime, box: Mailbox, validity: int, mail: 
 async def _note_trouble(runtime: Runtime, box: Mailbox, reason: str) -> None:
     log.info("a mailbox could not be looked into", mailbox=box.id, reason=reason)
     now = runtime.now()
-    wait = min(EVERY * 2 ** min(box.failures, 10), LONGEST_WAIT)
+    wait = min(EVERY * 2 ** min(box.failures, 10), MAX_WAIT)
     async with runtime.db.write() as tx:
         await newsletters.record_mailbox_failure(tx, box.id, reason, now, now + wait)
 
 
 async def _look(
     runtime: Runtime, login: MailboxLogin, validity: int | None, last_uid: int
-) -> Looked | NoLook:
+) -> MailboxResult | MailboxFailure:
     # The client takes a thirtieth of a second to load, which only those pay who have a mailbox.
-    from reedbed.ingest.mail.imap import look_into
+    from reedbed.ingest.mail.imap import look_into_mailbox
 
     try:
         address = await runtime.fetcher.look_up(login.host, login.port)
     except OSError as error:
-        return NoLook(f"The mail server could not be reached: {error.strerror or error}")
+        return MailboxFailure(f"The mail server could not be reached: {error.strerror or error}")
     return await asyncio.to_thread(
-        look_into,
+        look_into_mailbox,
         login,
         address,
         uid_validity=validity,
@@ -330,7 +337,7 @@ def _login(box: Mailbox) -> MailboxLogin:
     return MailboxLogin(box.host, box.port, _security(box.security), box.username, box.password, box.folder)
 
 
-def _checked(wish: MailboxWish) -> MailboxLogin:
+def _checked(wish: MailboxOptions) -> MailboxLogin:
     host, username, folder = (_line(value) for value in (wish.host, wish.username, wish.folder))
     if not host or "/" in host:
         raise Invalid("Write the name of the mail server, like imap.example.org.", field="host")

@@ -13,9 +13,9 @@ import structlog
 
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
 from reedbed.domain.images import MAIL_KEY, MAIL_PATH
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.newsletters import (
-    MOST_SENDERS,
+    MAX_SENDERS,
     Channel,
     Confirmation,
     IngestAddress,
@@ -46,36 +46,36 @@ from reedbed.store import blobs, newsletters, search
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.entries import write as removed
-from reedbed.store.entries.write import EntryRow, EntryText
+from reedbed.store.entries.write import NewEntryRow, NewEntryText
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds import feeds as feed_history
-from reedbed.store.feeds.feeds import Tally, hour_of
-from reedbed.store.refresh import Finding
+from reedbed.store.feeds.feeds import FetchStats, hour_of
+from reedbed.store.refresh import CheckResult
 from reedbed.store.subscriptions import follow_own
 from reedbed.store.visibility import lock_feed
 
 
 @record
-class KeptPicture:
+class SavedMailImage:
     digest: str
     media_type: str
     data: bytes
 
 
 @record
-class Letter:
+class ReceivedMail:
     """What is stored of one mail, the same for everybody it was sent to."""
 
     guid: str
     url: str | None
     sent_at: Instant | None
     change_hash: str
-    text: EntryText
-    pictures: tuple[KeptPicture, ...]
+    text: NewEntryText
+    pictures: tuple[SavedMailImage, ...]
     confirmation: Confirmation | None
 
-    def row(self, feed_id: int, now: Instant) -> EntryRow:
-        return EntryRow(
+    def row(self, feed_id: int, now: Instant) -> NewEntryRow:
+        return NewEntryRow(
             feed_id=feed_id,
             guid=self.guid,
             url=self.url,
@@ -88,7 +88,7 @@ class Letter:
         )
 
 
-def letter_of(mail: Mail) -> Letter:
+def email_for(mail: Mail) -> ReceivedMail:
     """Cleans markup: not for the event loop."""
     cids = {picture.cid: number for number, picture in enumerate(mail.pictures)}
     source = prepared(mail.html, cids) if mail.html.strip() else from_plain(mail.text)
@@ -96,7 +96,7 @@ def letter_of(mail: Mail) -> Letter:
     shown = {number: _kept(mail.pictures[number].data) for number in used(text.content) if number < len(cids)}
     links = links_of(settled(text.content, {}))
     content = settled(text.content, {number: _address(kept) for number, kept in shown.items()})
-    return Letter(
+    return ReceivedMail(
         guid=mail.message_id or _fingerprint(mail),
         url=online_version(links),
         sent_at=mail.sent_at,
@@ -114,11 +114,11 @@ def _entry(mail: Mail, content: str) -> ParsedEntry:
     )
 
 
-def _kept(data: bytes) -> KeptPicture:
-    return KeptPicture(f"{MAIL_KEY}{sha256(data).hexdigest()}", media_type(data) or "image/png", data)
+def _kept(data: bytes) -> SavedMailImage:
+    return SavedMailImage(f"{MAIL_KEY}{sha256(data).hexdigest()}", media_type(data) or "image/png", data)
 
 
-def _address(picture: KeptPicture) -> str:
+def _address(picture: SavedMailImage) -> str:
     return f"{MAIL_PATH}{picture.digest.removeprefix(MAIL_KEY)}"
 
 
@@ -137,7 +137,7 @@ _MAX_KEY = 500
 
 
 @record
-class Delivery:
+class MailDelivery:
     """How a mail came, and for whom."""
 
     via: Channel
@@ -163,7 +163,7 @@ class Received:
 
 
 @record
-class Refused:
+class MailRejected:
     why: Literal["unknown", "large", "unreadable", "spam", "blocked", "full", "busy"]
     reason: str
 
@@ -173,56 +173,56 @@ async def accepts(runtime: Runtime, recipient: str) -> bool:
     return bool(await _addresses(runtime, [recipient]))
 
 
-async def receive(runtime: Runtime, delivery: Delivery, source: bytes | Mail) -> Received | Refused:
+async def receive(runtime: Runtime, delivery: MailDelivery, source: bytes | Mail) -> Received | MailRejected:
     """Store a mail for everybody it was sent to. All channels end here."""
     outcome = await _receive(runtime, delivery, source)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, MailRejected):
         log.info("a mail was refused", via=delivery.via, why=outcome.why, reason=outcome.reason)
     else:
         log.info("a mail was received", via=delivery.via, new=outcome.new, known=outcome.known)
     return outcome
 
 
-async def _receive(runtime: Runtime, delivery: Delivery, source: bytes | Mail) -> Received | Refused:
+async def _receive(runtime: Runtime, delivery: MailDelivery, source: bytes | Mail) -> Received | MailRejected:
     if isinstance(source, bytes) and len(source) > runtime.mail.max_bytes:
-        return Refused("large", f"The mail is larger than {runtime.mail.max_bytes:,} bytes.")
+        return MailRejected("large", f"The mail is larger than {runtime.mail.max_bytes:,} bytes.")
     readers = await _readers(runtime, delivery)
     if not readers:
-        return Refused("unknown", "There is no such address here.")
+        return MailRejected("unknown", "There is no such address here.")
     if await _is_replay(runtime, delivery):
         return Received(known=len(readers))
     if await _too_fast(runtime, readers):
-        return Refused("busy", "Too many mails to this address. Try again later.")
+        return MailRejected("busy", "Too many mails to this address. Try again later.")
     mail = await read_mail(source) if isinstance(source, bytes) else source
     refusal = _refusal(mail)
     if isinstance(mail, NotAMail) or refusal is not None:
-        return refusal or Refused("unreadable", "This is no mail.")
+        return refusal or MailRejected("unreadable", "This is no mail.")
     return await _store_for_all(runtime, delivery, readers, mail)
 
 
-def _refusal(mail: Mail | NotAMail) -> Refused | None:
+def _refusal(mail: Mail | NotAMail) -> MailRejected | None:
     if isinstance(mail, NotAMail):
-        return Refused("unreadable", mail.reason)
+        return MailRejected("unreadable", mail.reason)
     if mail.spam:
-        return Refused("spam", "The mail was marked as spam on its way.")
+        return MailRejected("spam", "The mail was marked as spam on its way.")
     if not sender_key(mail.sender):
-        return Refused("unreadable", "The sender of the mail is no address.")
+        return MailRejected("unreadable", "The sender of the mail is no address.")
     return None
 
 
 @record
-class _Reader:
+class _MailReader:
     user_id: int
     address_ids: tuple[int, ...] = ()
 
 
-async def _readers(runtime: Runtime, delivery: Delivery) -> list[_Reader]:
+async def _readers(runtime: Runtime, delivery: MailDelivery) -> list[_MailReader]:
     if delivery.user_id is not None:
-        return [_Reader(delivery.user_id)]
+        return [_MailReader(delivery.user_id)]
     by_user: dict[int, list[int]] = {}
     for address in await _addresses(runtime, delivery.recipients):
         by_user.setdefault(address.user_id, []).append(address.id)
-    return [_Reader(user_id, tuple(ids)) for user_id, ids in by_user.items()]
+    return [_MailReader(user_id, tuple(ids)) for user_id, ids in by_user.items()]
 
 
 async def _addresses(runtime: Runtime, recipients: Sequence[str]) -> list[IngestAddress]:
@@ -235,30 +235,30 @@ async def _addresses(runtime: Runtime, recipients: Sequence[str]) -> list[Ingest
         return await newsletters.behind(tx, wanted)
 
 
-async def _is_replay(runtime: Runtime, delivery: Delivery) -> bool:
+async def _is_replay(runtime: Runtime, delivery: MailDelivery) -> bool:
     if delivery.key is None:
         return False
     async with runtime.db.read() as tx:
         return await newsletters.was_delivered(tx, _delivery_key(delivery))
 
 
-async def _too_fast(runtime: Runtime, readers: Sequence[_Reader]) -> bool:
+async def _too_fast(runtime: Runtime, readers: Sequence[_MailReader]) -> bool:
     ids = [id_ for reader in readers for id_ in reader.address_ids]
     return any([await runtime.limiter.wait_for(f"newsletters:{id_}", PER_ADDRESS) > 0 for id_ in ids])
 
 
 async def _store_for_all(
-    runtime: Runtime, delivery: Delivery, readers: Sequence[_Reader], mail: Mail
-) -> Received | Refused:
-    letter = await asyncio.to_thread(letter_of, mail)
+    runtime: Runtime, delivery: MailDelivery, readers: Sequence[_MailReader], mail: Mail
+) -> Received | MailRejected:
+    letter = await asyncio.to_thread(email_for, mail)
     told = delivery.verdicts or verdicts_of(mail.auth_results, delivery.believed)
     arrived = _Arrival(mail, letter, sender_key(mail.sender), told)
     ends = [await _store_for(runtime, reader, arrived) for reader in readers]
     if delivery.key is not None:
         async with runtime.db.write() as tx:
             await newsletters.record_delivery(tx, _delivery_key(delivery), runtime.now())
-    if all(isinstance(end, Refused) for end in ends):
-        return next(end for end in ends if isinstance(end, Refused))
+    if all(isinstance(end, MailRejected) for end in ends):
+        return next(end for end in ends if isinstance(end, MailRejected))
     return Received(
         ends.count("new"), ends.count("known"), len(ends) - ends.count("new") - ends.count("known")
     )
@@ -267,14 +267,14 @@ async def _store_for_all(
 @record
 class _Arrival:
     mail: Mail
-    letter: Letter
+    letter: ReceivedMail
     key: str
     verdicts: Verdicts
 
 
 async def _store_for(
-    runtime: Runtime, reader: _Reader, arrived: _Arrival
-) -> Literal["new", "known", "left"] | Refused:
+    runtime: Runtime, reader: _MailReader, arrived: _Arrival
+) -> Literal["new", "known", "left"] | MailRejected:
     async with runtime.db.write() as tx:
         place = await _place_for(tx, runtime.now(), reader.user_id, arrived)
     if not isinstance(place, _Place):
@@ -284,11 +284,11 @@ async def _store_for(
     async with runtime.db.write() as tx:
         entry_id = await _write(tx, runtime.now(), reader, row, arrived, forecast)
     if place.followed_anew:
-        await runtime.bus.publish(Hint("subscriptions", user_id=reader.user_id))
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=reader.user_id))
     if entry_id is None:
         return "known"
     data = {"feed_id": str(place.feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(Hint("new_entry", feed_id=place.feed_id, data=data))
+    await runtime.bus.publish(ChangeEvent("new_entry", feed_id=place.feed_id, data=data))
     return "new"
 
 
@@ -302,14 +302,14 @@ class _Place:
 
 async def _place_for(
     tx: Tx, now: Instant, user_id: int, arrived: _Arrival
-) -> _Place | Literal["left"] | Refused:
+) -> _Place | Literal["left"] | MailRejected:
     sender = await newsletters.sender_by_address(tx, user_id, arrived.key)
-    if sender is None and await newsletters.count_senders(tx, user_id) >= MOST_SENDERS:
-        return Refused("full", "This reader follows as many senders as there can be.")
+    if sender is None and await newsletters.count_senders(tx, user_id) >= MAX_SENDERS:
+        return MailRejected("full", "This reader follows as many senders as there can be.")
     if sender is not None and not _wanted(sender, arrived.letter):
         await newsletters.record_rejected(tx, user_id, arrived.key, now)
         return (
-            Refused("blocked", "The reader does not want mail from this sender.")
+            MailRejected("blocked", "The reader does not want mail from this sender.")
             if sender.blocked_at
             else "left"
         )
@@ -322,20 +322,20 @@ async def _place_for(
     return _Place(feed_id, await follow_own(tx, now, user_id, feed_id))
 
 
-def _wanted(sender: Sender, letter: Letter) -> bool:
+def _wanted(sender: Sender, letter: ReceivedMail) -> bool:
     """Whoever left and signs up again is asked to confirm first, and should see that mail."""
     return sender.blocked_at is None and (sender.left_at is None or letter.confirmation is not None)
 
 
-async def _foresee(runtime: Runtime, row: EntryRow) -> Forecast:
+async def _foresee(runtime: Runtime, row: NewEntryRow) -> Forecast:
     # A sender's first mail is news; the first fetch of a feed is not.
     due = DueFeed(row.feed_id, "", "", state=FetchState(last_success_at=row.fetched_at))
-    tally = Tally(row.feed_id, hour_of(row.fetched_at))
-    return await foresee(runtime, [Finding(due, due.state, tally, news=[row])])
+    tally = FetchStats(row.feed_id, hour_of(row.fetched_at))
+    return await foresee(runtime, [CheckResult(due, due.state, tally, news=[row])])
 
 
 async def _write(
-    tx: Tx, now: Instant, reader: _Reader, row: EntryRow, arrived: _Arrival, forecast: Forecast
+    tx: Tx, now: Instant, reader: _MailReader, row: NewEntryRow, arrived: _Arrival, forecast: Forecast
 ) -> int | None:
     """The id of the new entry; None when the mail was here before."""
     feed_id, letter, mail = row.feed_id, arrived.letter, arrived.mail
@@ -361,11 +361,11 @@ async def _write(
     )
     await newsletters.record_state(tx, feed_id, entry_id, row.sort_at, now)
     await newsletters.record_use(tx, reader.address_ids, now)
-    await feed_history.add_stats(tx, [Tally(feed_id, hour_of(now), checks=0, new_entries=1)])
+    await feed_history.add_stats(tx, [FetchStats(feed_id, hour_of(now), checks=0, new_entries=1)])
     return entry_id
 
 
-async def _keep_beside(tx: Tx, now: Instant, user_id: int, entry_id: int, letter: Letter) -> None:
+async def _keep_beside(tx: Tx, now: Instant, user_id: int, entry_id: int, letter: ReceivedMail) -> None:
     kept = [await blobs.keep(tx, one.digest, one.media_type, one.data, now) for one in letter.pictures]
     if kept:
         await newsletters.add_images(tx, entry_id, kept)
@@ -373,5 +373,5 @@ async def _keep_beside(tx: Tx, now: Instant, user_id: int, entry_id: int, letter
         await newsletters.add_confirmation(tx, user_id, entry_id, letter.confirmation, now)
 
 
-def _delivery_key(delivery: Delivery) -> str:
+def _delivery_key(delivery: MailDelivery) -> str:
     return f"{delivery.via}:{delivery.key}"[:_MAX_KEY]

@@ -4,11 +4,11 @@ import secrets
 
 import structlog
 
-from reedbed.domain.email import Letter, NotSent, known_as
+from reedbed.domain.email import Email, NotSent, known_as
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.newsletters import (
-    MOST_ADDRESSES,
+    MAX_ADDRESSES,
     IngestAddress,
     Sender,
     check_name,
@@ -69,7 +69,7 @@ async def follow_again(runtime: Runtime, user_id: int, sender_id: int) -> Sender
         await newsletters.set_blocked(tx, user_id, sender_id, None)
         if found.feed_id is not None:
             await _come_back(tx, runtime.now(), user_id, found.feed_id)
-    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     return await get_sender(runtime, user_id, sender_id)
 
 
@@ -98,7 +98,7 @@ async def leave_list(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
         await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if ways.page else NO_WAY_OUT)
 
 
-async def tell_list(runtime: Runtime, job: Job) -> Done | Later:
+async def report_list(runtime: Runtime, job: Job) -> Done | Later:
     """The handler of the job: one click, else a mail. Whoever follows again meanwhile is not unsubscribed."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
@@ -129,7 +129,7 @@ async def _tell(runtime: Runtime, sender: Sender) -> str | None:
     if runtime.mailer is None:
         return BY_HAND if ways.page else "The list wants a mail, and this server cannot send any."
     to, subject, text = wish
-    posted = await runtime.mailer.send(Letter(to, subject, text), runtime.now())
+    posted = await runtime.mailer.send(Email(to, subject, text), runtime.now())
     if isinstance(posted, NotSent):
         log.info("a list could not be told", sender=sender.id, reason=posted.reason)
         return None if posted.try_again else REFUSED
@@ -189,8 +189,8 @@ async def add_address(runtime: Runtime, user_id: int, name: str) -> IngestAddres
         raise Conflict(NO_DOMAIN)
     tidy = check_name(name)
     async with runtime.db.write() as tx:
-        if len(await newsletters.list_addresses(tx, user_id)) >= MOST_ADDRESSES:
-            raise Conflict(f"There can be at most {MOST_ADDRESSES} addresses. Revoke one first.")
+        if len(await newsletters.list_addresses(tx, user_id)) >= MAX_ADDRESSES:
+            raise Conflict(f"There can be at most {MAX_ADDRESSES} addresses. Revoke one first.")
         made = None
         while made is None:
             made = await newsletters.add_address(tx, user_id, tidy, _random(), runtime.now())

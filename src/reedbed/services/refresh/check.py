@@ -11,7 +11,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.refresh.schedule import Bounds
@@ -28,11 +28,11 @@ from reedbed.domain.times import SECOND, Instant
 from reedbed.services.refresh import write as refresh_progress
 from reedbed.services.refresh.diff import Check, body_hash, read_document
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.runtime import Meters, Runtime
+from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import refresh
 from reedbed.store.engine.database import Tx
-from reedbed.store.feeds.feeds import Tally, hour_of
-from reedbed.store.refresh import Finding
+from reedbed.store.feeds.feeds import FetchStats, hour_of
+from reedbed.store.refresh import CheckResult
 
 log = structlog.get_logger()
 
@@ -88,7 +88,7 @@ async def request_refresh(
 
 async def wake_worker(runtime: Runtime) -> None:
     """Something is due now: a worker need not sleep until it looks by itself."""
-    await runtime.bus.publish(Hint("wake", data={"for": "feeds"}))
+    await runtime.bus.publish(ChangeEvent("wake", data={"for": "feeds"}))
 
 
 async def reschedule(tx: Tx, runtime: Runtime, feed_id: int) -> None:
@@ -130,7 +130,7 @@ def _tell(report: RefreshReport, seconds: float) -> None:
         log.debug("feed checked", **said)
 
 
-def _meter(meters: Meters, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
+def _meter(meters: Metrics, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
     unchanged = isinstance(outcome, NotModified)
     ended = "not_modified" if unchanged else "success" if report.status == "success" else "error"
     meters.fetches.add(ended)
@@ -159,7 +159,7 @@ async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: 
         log.exception("a feed could not be stored", feed=check.due.id)
         return _note_trouble(writer, check, _NOT_STORED)
     if finding.about is not None and finding.about.hub_url != check.due.about.hub_url:
-        await runtime.bus.publish(Hint("hub_found"))
+        await runtime.bus.publish(ChangeEvent("hub_found"))
     return RefreshReport(check.due.id, "success", len(stored.new), len(stored.changed))
 
 
@@ -167,7 +167,7 @@ def _note_unchanged(writer: OutcomeWriter, check: Check, outcome: NotModified | 
     due = check.due
     state = after_unchanged(due.state, outcome.hints, outcome.redirected, outcome.status, check.terms)
     size = len(outcome.body) if isinstance(outcome, Fetched) else 0
-    writer.note(_with_move(Finding(due, state, replace(check.tally, unchanged=1, bytes=size))))
+    writer.note(_with_move(CheckResult(due, state, replace(check.tally, unchanged=1, bytes=size))))
     return RefreshReport(due.id, "success")
 
 
@@ -175,11 +175,11 @@ def _note_trouble(
     writer: OutcomeWriter, check: Check, outcome: Gone | Throttled | Failed, *, size: int = 0
 ) -> RefreshReport:
     state = after_failure(check.due.state, outcome, check.terms)
-    writer.note(Finding(check.due, state, replace(check.tally, failures=1, bytes=size)))
+    writer.note(CheckResult(check.due, state, replace(check.tally, failures=1, bytes=size)))
     return RefreshReport(check.due.id, state.status, error=outcome.message)
 
 
-def _with_move(finding: Finding) -> Finding:
+def _with_move(finding: CheckResult) -> CheckResult:
     if finding.state.redirect_count < SIGHTINGS_TO_MOVE:
         return finding
     return replace(finding, moved_to=finding.state.redirect_url)
@@ -196,7 +196,7 @@ def check_of(runtime: Runtime, due: DueFeed, started: int) -> Check:
         wish=due.wish,
         pushed=due.relies_on_push,
     )
-    return Check(due, terms, Tally(due.id, hour_of(now), took_ms=now - started))
+    return Check(due, terms, FetchStats(due.id, hour_of(now), took_ms=now - started))
 
 
 _FIRST_LOOK_AGAIN = 0.05

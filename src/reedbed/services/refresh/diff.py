@@ -13,19 +13,19 @@ from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import (
     COLLISIONS_TO_DISTRUST,
-    Candidate,
     ChangedEntry,
-    Known,
+    ExistingEntry,
+    FilteredEntries,
+    IncomingEntry,
     NewEntry,
-    Plan,
-    Sifted,
     Traits,
+    WritePlan,
+    filter_entries,
     newest,
     plan_rest,
-    sift,
 )
 from reedbed.domain.refresh.outcomes import Failed, Fetched
-from reedbed.domain.refresh.state import About, DueFeed, FetchState, Terms, after_document
+from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState, Terms, after_document
 from reedbed.domain.retention import keys_of, with_removed
 from reedbed.domain.search import search_words
 from reedbed.domain.text import shown_line
@@ -38,9 +38,9 @@ from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.entries import write as removed
-from reedbed.store.entries.write import EntryRow, EntryText, Rewrite
-from reedbed.store.feeds.feeds import Tally
-from reedbed.store.refresh import Finding
+from reedbed.store.entries.write import EntryUpdate, NewEntryRow, NewEntryText
+from reedbed.store.feeds.feeds import FetchStats
+from reedbed.store.refresh import CheckResult
 
 _MAX_AUTHOR = 300
 _TITLE_FROM_TEXT = 80
@@ -48,12 +48,12 @@ _UNTITLED = "Untitled"
 _LANGUAGE_FROM = 300
 
 
-def words_of(entry: ParsedEntry, feed: ParsedFeed) -> EntryText:
+def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
     content = clean_html(entry.content or entry.summary or "", entry.url or feed.site_url)
     digest = digest_content(content)
     title = shown_line(entry.title) or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED
     author = _author(entry, feed)
-    return EntryText(
+    return NewEntryText(
         title=title,
         content=content,
         plain=digest.text,
@@ -89,7 +89,7 @@ HASHES_COMPARED = 2_000
 """How far back an entry without guid and address is looked for by its words."""
 
 _NOTHING_READABLE = "The feed is damaged, and none of its entries could be read."
-_LONGEST_KEY = 2_000
+_MAX_KEY_LENGTH = 2_000
 """Bytes; PostgreSQL indexes no value of more than a third of a page."""
 
 N = TypeVar("N", NewEntry, ChangedEntry)
@@ -110,14 +110,16 @@ class Check:
 
     due: DueFeed
     terms: Terms
-    tally: Tally
+    tally: FetchStats
 
 
 def body_hash(body: bytes) -> str:
     return sha256(body).hexdigest()[:32]
 
 
-async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest: str) -> Finding | Failed:
+async def read_document(
+    runtime: Runtime, check: Check, fetched: Fetched, digest: str
+) -> CheckResult | Failed:
     """`digest` is the hash of the body, which the caller has compared with the last one."""
     parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
@@ -132,7 +134,7 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
         check = replace(check, terms=replace(check.terms, pushed=False))
     tally = replace(check.tally, new_entries=len(news), bytes=len(fetched.body))
     about = _about(check.due.about, parsed, fetched, plan)
-    return Finding(
+    return CheckResult(
         check.due,
         _state(check, fetched, digest, parsed, changed=bool(news or rewrites)),
         tally,
@@ -144,7 +146,7 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
     )
 
 
-async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) -> Plan:
+async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) -> WritePlan:
     due = check.due
     traits = Traits(
         collisions=due.about.guid_collisions,
@@ -153,14 +155,14 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
         first_fetch=due.first_fetch,
     )
     if due.first_fetch:
-        return plan_rest(sift(entries, {}, traits), Known(), traits, check.terms.now)
+        return plan_rest(filter_entries(entries, {}, traits), ExistingEntry(), traits, check.terms.now)
     async with runtime.db.read() as tx:
         guids = [entry.guid for entry in entries if entry.guid]
         by_guid = await entry_writes.known_guids(tx, due.id, guids) if guids else {}
-        sifted = sift(entries, by_guid, traits)
+        sifted = filter_entries(entries, by_guid, traits)
         urls = _addresses(sifted)
         by_url = await entry_writes.known_urls(tx, due.id, urls) if urls else {}
-        known = Known(by_guid, by_url)
+        known = ExistingEntry(by_guid, by_url)
         if _needs_words(sifted, known, traits):
             every = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
             known = replace(known, by_hash=every.by_hash)
@@ -168,16 +170,16 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
     return plan_rest(sifted, known, traits, check.terms.now)
 
 
-async def _removed(tx: Tx, feed_id: int, sifted: Sifted) -> set[int]:
+async def _removed(tx: Tx, feed_id: int, sifted: FilteredEntries) -> set[int]:
     return await removed.known(tx, feed_id, [key for each in sifted.rest for key in keys_of(each.entry)])
 
 
-def _addresses(sifted: Sifted) -> list[str]:
+def _addresses(sifted: FilteredEntries) -> list[str]:
     given = (candidate.entry.url for candidate in sifted.rest)
     return [key for url in given if url and (key := normalize_url(url))]
 
 
-def _needs_words(sifted: Sifted, known: Known, traits: Traits) -> bool:
+def _needs_words(sifted: FilteredEntries, known: ExistingEntry, traits: Traits) -> bool:
     """Neither a guid nor an address may tell some entry apart, so its words must."""
     # As many as may lose the guids our trust while they are compared.
     used = sum(1 for candidate in sifted.rest if candidate.entry.guid in known.by_guid)
@@ -185,7 +187,7 @@ def _needs_words(sifted: Sifted, known: Known, traits: Traits) -> bool:
     return any(_lacks_key(candidate, known, traits, trusted) for candidate in sifted.rest)
 
 
-def _lacks_key(candidate: Candidate, known: Known, traits: Traits, trusted: bool) -> bool:
+def _lacks_key(candidate: IncomingEntry, known: ExistingEntry, traits: Traits, trusted: bool) -> bool:
     entry = candidate.entry
     if trusted and entry.guid:
         return False
@@ -195,8 +197,8 @@ def _lacks_key(candidate: Candidate, known: Known, traits: Traits, trusted: bool
 
 
 async def _written_out(
-    runtime: Runtime, check: Check, plan: Plan, parsed: ParsedFeed
-) -> tuple[list[EntryRow], list[Rewrite]]:
+    runtime: Runtime, check: Check, plan: WritePlan, parsed: ParsedFeed
+) -> tuple[list[NewEntryRow], list[EntryUpdate]]:
     if not plan.new and not plan.changed:
         return [], []
     async with runtime.cleaning:
@@ -237,8 +239,8 @@ class Writing:
         self._since_pause = size
 
 
-def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> EntryRow:
-    return EntryRow(
+def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> NewEntryRow:
+    return NewEntryRow(
         feed_id=check.due.id,
         guid=new.guid,
         url=new.entry.url,
@@ -251,8 +253,8 @@ def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> EntryRow:
     )
 
 
-def _rewrite(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> Rewrite:
-    return Rewrite(
+def _rewrite(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> EntryUpdate:
+    return EntryUpdate(
         entry_id=changed.entry_id,
         feed_id=check.due.id,
         url=changed.entry.url,
@@ -278,10 +280,10 @@ def _state(check: Check, fetched: Fetched, digest: str, parsed: ParsedFeed, *, c
     return replace(state, last_changed_at=check.terms.now) if changed else state
 
 
-def _about(before: About, parsed: ParsedFeed, fetched: Fetched, plan: Plan) -> About:
+def _about(before: FeedMetadata, parsed: ParsedFeed, fetched: Fetched, plan: WritePlan) -> FeedMetadata:
     """What the feed says of itself; where it falls silent, what it said before is kept."""
     header = dict(fetched.links)
-    return About(
+    return FeedMetadata(
         title=shown_line(parsed.title) or before.title,
         description=parsed.description or before.description,
         site_url=parsed.site_url or before.site_url,
@@ -297,10 +299,10 @@ def _about(before: About, parsed: ParsedFeed, fetched: Fetched, plan: Plan) -> A
 def _with_short_keys(entry: ParsedEntry) -> ParsedEntry:
     """A guid or address too long for an index stands under its hash."""
     guid, url = entry.guid, entry.url
-    if (not guid or len(guid) <= _LONGEST_KEY // 4) and (not url or len(url) <= _LONGEST_KEY // 4):
+    if (not guid or len(guid) <= _MAX_KEY_LENGTH // 4) and (not url or len(url) <= _MAX_KEY_LENGTH // 4):
         return entry
-    if guid and len(guid.encode()) > _LONGEST_KEY:
+    if guid and len(guid.encode()) > _MAX_KEY_LENGTH:
         guid = f"sha256:{body_hash(guid.encode())}"
-    if url and len(url.encode()) > _LONGEST_KEY:
+    if url and len(url.encode()) > _MAX_KEY_LENGTH:
         guid, url = guid or f"sha256:{body_hash(url.encode())}", None
     return entry._replace(guid=guid, url=url)

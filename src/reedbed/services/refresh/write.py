@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import DueFeed, FetchState
 from reedbed.domain.times import MINUTE, SECOND, Instant
@@ -25,13 +25,13 @@ from reedbed.store import articles, jobs, refresh, search, websub
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.entries import write as removed
-from reedbed.store.entries.write import EntryRow
+from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import feeds as former_addresses
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.jobs import Job
-from reedbed.store.refresh import Finding, Stored
+from reedbed.store.refresh import CheckResult, WriteResult
 
 
 @record
@@ -83,7 +83,7 @@ def _same_keeper(before: str, after: str) -> bool:
     return there.netloc == here.netloc and there.scheme in (here.scheme, "https")
 
 
-async def write_findings(runtime: Runtime, findings: Sequence[Finding]) -> list[Stored]:
+async def write_findings(runtime: Runtime, findings: Sequence[CheckResult]) -> list[WriteResult]:
     """All or nothing; one `Stored` each. What lost its lease meanwhile is left to its new holder."""
     forecast = await foresee(runtime, findings)
     async with runtime.db.write() as tx:
@@ -91,10 +91,10 @@ async def write_findings(runtime: Runtime, findings: Sequence[Finding]) -> list[
         stored = await _write(tx, runtime, kept, forecast)
     for each in stored.values():
         await _announce(runtime, each)
-    return [stored.get(finding.due.id, Stored(feed_id=finding.due.id)) for finding in findings]
+    return [stored.get(finding.due.id, WriteResult(feed_id=finding.due.id)) for finding in findings]
 
 
-async def _still_ours(tx: Tx, holder: str, findings: Sequence[Finding]) -> list[Finding]:
+async def _still_ours(tx: Tx, holder: str, findings: Sequence[CheckResult]) -> list[CheckResult]:
     loud = [finding.due.id for finding in findings if not finding.quiet]
     if not loud:
         return list(findings)
@@ -103,8 +103,8 @@ async def _still_ours(tx: Tx, holder: str, findings: Sequence[Finding]) -> list[
 
 
 async def _write(
-    tx: Tx, runtime: Runtime, findings: Sequence[Finding], forecast: Forecast
-) -> dict[int, Stored]:
+    tx: Tx, runtime: Runtime, findings: Sequence[CheckResult], forecast: Forecast
+) -> dict[int, WriteResult]:
     new = await _insert(tx, findings)
     changed = await _rewrite(tx, findings)
     await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
@@ -121,7 +121,7 @@ async def _write(
     await leave_news(tx, news, reached, runtime.now())
     await leave_entries(tx, news, runtime.now())
     stored = {
-        each.due.id: Stored(
+        each.due.id: WriteResult(
             [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id
         )
         for each in findings
@@ -135,7 +135,7 @@ async def _write(
     return stored
 
 
-async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[Finding], new: NewRows) -> None:
+async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[CheckResult], new: NewRows) -> None:
     states = [(each, _state(each, new.get(each.due.id, ()))) for each in findings]
     await refresh.write(tx, runtime.name, [(each.due, to) for each, to in states if not each.pushed])
     pushed = [(each.due.id, to) for each, to in states if each.pushed]
@@ -147,11 +147,11 @@ async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[Finding], n
             await websub.record_missed(tx, each.due.id, len(new[each.due.id]), checked, runtime.now())
 
 
-async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:
+async def _insert(tx: Tx, findings: Iterable[CheckResult]) -> NewRows:
     rows = [row for finding in findings for row in finding.news]
     if not rows:
         return {}
-    new: dict[int, list[tuple[int, EntryRow]]] = {}
+    new: dict[int, list[tuple[int, NewEntryRow]]] = {}
     stored = await entry_writes.insert_new(tx, rows)
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     for id_, row in stored:
@@ -159,7 +159,7 @@ async def _insert(tx: Tx, findings: Iterable[Finding]) -> NewRows:
     return new
 
 
-async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence[int]]:
+async def _rewrite(tx: Tx, findings: Iterable[CheckResult]) -> Mapping[int, Sequence[int]]:
     rewrites = {each.entry_id: each for finding in findings for each in finding.rewrites}
     if not rewrites:
         return {}
@@ -174,7 +174,7 @@ async def _rewrite(tx: Tx, findings: Iterable[Finding]) -> Mapping[int, Sequence
     return changed
 
 
-def _state(finding: Finding, new: Sequence[tuple[int, EntryRow]]) -> FetchState:
+def _state(finding: CheckResult, new: Sequence[tuple[int, NewEntryRow]]) -> FetchState:
     listed = [*finding.listed, *(id_ for id_, _ in new)]
     if not listed:
         return finding.state
@@ -185,9 +185,9 @@ def _state(finding: Finding, new: Sequence[tuple[int, EntryRow]]) -> FetchState:
     )
 
 
-async def _announce(runtime: Runtime, stored: Stored) -> None:
+async def _announce(runtime: Runtime, stored: WriteResult) -> None:
     for user_id in stored.moved:
-        await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     if stored.moved:
         # Not everybody who follows the feed sees the entries that came along.
         return
@@ -197,17 +197,19 @@ async def _announce(runtime: Runtime, stored: Stored) -> None:
         await runtime.bus.publish(_hint("entry_updated", stored.feed_id, stored.changed))
 
 
-def _hint(topic: str, feed_id: int, ids: Sequence[int]) -> Hint:
-    return Hint(topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]})
+def _hint(topic: str, feed_id: int, ids: Sequence[int]) -> ChangeEvent:
+    return ChangeEvent(
+        topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]}
+    )
 
 
 log = structlog.get_logger()
 
 GATHER_SECONDS = 0.1
-MOST_QUIET = 200
-MOST_NEWS = 8
+MAX_QUIET = 200
+MAX_NEWS = 8
 """Feeds with news in one transaction, so that a reader's own writes never wait long."""
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 """Quiet outcomes kept while the database is away."""
 ANALYZE_AFTER = 1_000
 """New entries after which the statistics are refreshed: a first fetch of many feeds is a bulk load."""
@@ -215,15 +217,15 @@ RETRY_SECONDS = 1.0
 PAUSES = (1.0, 3.0, 10.0)
 """Seconds before news are written again, so that nothing is fetched twice for a database that stumbled."""
 
-Waiting = tuple[Finding, "asyncio.Future[Stored]"]
+Waiting = tuple[CheckResult, "asyncio.Future[WriteResult]"]
 
 
 class OutcomeWriter:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         # On PostgreSQL two feeds in one transaction would lock their followers out of order.
-        self._most_news = MOST_NEWS if runtime.db.engine == "sqlite" else 1
-        self._quiet: list[Finding] = []
+        self._most_news = MAX_NEWS if runtime.db.engine == "sqlite" else 1
+        self._quiet: list[CheckResult] = []
         self._news: list[Waiting] = []
         self._some = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -245,18 +247,18 @@ class OutcomeWriter:
         if self._task is not None:
             await self._task
 
-    def note(self, finding: Finding) -> None:
+    def note(self, finding: CheckResult) -> None:
         """Write this soon; nobody waits for it."""
         if not finding.quiet:
             self._news.append((finding, _unheard()))
             self._hurry.set()
-        elif len(self._quiet) < MOST_KEPT:
+        elif len(self._quiet) < MAX_KEPT:
             self._quiet.append(finding)
-            if len(self._quiet) >= MOST_QUIET:
+            if len(self._quiet) >= MAX_QUIET:
                 self._hurry.set()
         self._some.set()
 
-    async def store(self, finding: Finding) -> Stored:
+    async def store(self, finding: CheckResult) -> WriteResult:
         """Write this now; its news are safe when it returns."""
         for pause in PAUSES:
             try:
@@ -265,8 +267,8 @@ class OutcomeWriter:
                 await asyncio.sleep(pause)
         return await self._store(finding)
 
-    async def _store(self, finding: Finding) -> Stored:
-        done: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+    async def _store(self, finding: CheckResult) -> WriteResult:
+        done: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
         self._news.append((finding, done))
         self._some.set()
         self._hurry.set()
@@ -296,7 +298,7 @@ class OutcomeWriter:
     async def _write_some(self) -> bool:
         """Whether the database took it."""
         news, self._news = self._news[: self._most_news], self._news[self._most_news :]
-        quiet, self._quiet = self._quiet[:MOST_QUIET], self._quiet[MOST_QUIET:]
+        quiet, self._quiet = self._quiet[:MAX_QUIET], self._quiet[MAX_QUIET:]
         try:
             await self._write(news, quiet)
         except Unavailable as error:
@@ -317,7 +319,7 @@ class OutcomeWriter:
             log.warning("statistics could not be refreshed", error=error.message)
         self._new_entries = 0
 
-    async def _write(self, news: Sequence[Waiting], quiet: Sequence[Finding]) -> None:
+    async def _write(self, news: Sequence[Waiting], quiet: Sequence[CheckResult]) -> None:
         findings = [*(finding for finding, _ in news), *quiet]
         try:
             stored = await write_findings(self._runtime, findings)
@@ -331,7 +333,9 @@ class OutcomeWriter:
                 if not done.done():
                     done.set_result(each)
 
-    async def _write_apart(self, news: Sequence[Waiting], quiet: Sequence[Finding], error: Exception) -> None:
+    async def _write_apart(
+        self, news: Sequence[Waiting], quiet: Sequence[CheckResult], error: Exception
+    ) -> None:
         """One of them cannot be written; find out which, so that the others are."""
         if len(news) + len(quiet) == 1:
             feed_id = (news[0][0] if news else quiet[0]).due.id
@@ -350,9 +354,9 @@ def _fail(news: Sequence[Waiting], error: Exception) -> None:
             done.set_exception(error)
 
 
-def _unheard() -> "asyncio.Future[Stored]":
+def _unheard() -> "asyncio.Future[WriteResult]":
     """Nobody asks what became of it, and a failure is logged where it happens."""
-    future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+    future: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
     future.add_done_callback(lambda done: done.exception())
     return future
 
@@ -368,7 +372,7 @@ async def follow(tx: Tx, feed_ids: Sequence[int], user_id: int, now: Instant) ->
     return await jobs.add(tx, JOB_KIND, {"feeds": list(feed_ids), "since": now}, now=now, user_id=user_id)
 
 
-async def tell_progress(runtime: Runtime, job: Job) -> Done | Later:
+async def report_progress(runtime: Runtime, job: Job) -> Done | Later:
     """How many of the feeds have been checked since they were asked for."""
     asked: list[int] = job.payload["feeds"]
     now = runtime.now()

@@ -3,19 +3,19 @@
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 
-from reedbed.domain.entries import Change, ViewQuery
+from reedbed.domain.entries import StateChange, ViewQuery
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.rules import Action, Condition, Rule, RuleRow, check_rule, reordered
 from reedbed.services.jobs import Done, Later, enqueue, note_progress
-from reedbed.services.live import announce_counts, announce_states
+from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.rules.match import (
     RULES_JOB,
     Case,
-    Verdict,
+    MatchOutcome,
     count_matches,
     judge,
     leave_notices,
@@ -32,8 +32,8 @@ from reedbed.store.read_state import rows as reading
 
 DRY_RUN_ENTRIES = 500
 DRY_RUN_SECONDS = 3.0
-MOST_SHOWN = 50
-MOST_ENTRIES = 20_000
+MAX_SHOWN = 50
+MAX_ENTRIES = 20_000
 """A rule applied on request looks at the newest so many."""
 AT_ONCE = 100
 SECONDS_AT_ONCE = 30.0
@@ -60,8 +60,8 @@ async def dry_run(runtime: Runtime, user_id: int, rule: Rule) -> DryRun:
         looked_at += len(some) - len(judged.open)
         left = DRY_RUN_SECONDS - (runtime.now() - started) / 1000
         if judged.open or left <= 0:
-            return DryRun(looked_at, len(hits), complete=False, shown=hits[:MOST_SHOWN])
-    return DryRun(looked_at, len(hits), complete=True, shown=hits[:MOST_SHOWN])
+            return DryRun(looked_at, len(hits), complete=False, shown=hits[:MAX_SHOWN])
+    return DryRun(looked_at, len(hits), complete=True, shown=hits[:MAX_SHOWN])
 
 
 async def run_rules(runtime: Runtime, job: Job) -> Done | Later:
@@ -84,11 +84,11 @@ async def run_rules(runtime: Runtime, job: Job) -> Done | Later:
 async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
     async with runtime.db.read() as tx:
         row = await rules.get(tx, user_id, job.payload["rule_id"])
-        total = await entry_texts.count_texts(tx, user_id, MOST_ENTRIES)
+        total = await entry_texts.count_texts(tx, user_id, MAX_ENTRIES)
     if row is None:
         return Done({"error": "The rule was deleted."})
-    looked_at, met = 0, list[Verdict]()
-    async for some, around in _newest(runtime, user_id, MOST_ENTRIES):
+    looked_at, met = 0, list[MatchOutcome]()
+    async for some, around in _newest(runtime, user_id, MAX_ENTRIES):
         met += await _act(runtime, user_id, [replace(row.rule, enabled=True)], some, around)
         looked_at += len(some)
         await note_progress(runtime, job, looked_at, max(total, looked_at), {"matched": len(met)})
@@ -107,7 +107,7 @@ async def _catch_up(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *,
     async with runtime.db.read() as tx:
         own = [row.rule for row in await rules.of_user(tx, user_id) if row.rule.enabled]
         around = await folders.of_user(tx, user_id)
-    met: list[Verdict] = []
+    met: list[MatchOutcome] = []
     for start in range(0, len(entry_ids), AT_ONCE):
         async with runtime.db.read() as tx:
             some = await entry_texts.seen_by(tx, user_id, entry_ids[start : start + AT_ONCE])
@@ -143,9 +143,9 @@ async def _act(
     own: Sequence[Rule],
     some: Sequence[EntryWords],
     around: Sequence[FolderRow],
-) -> list[Verdict]:
+) -> list[MatchOutcome]:
     judged = await judge(_cases(own, some, around), seconds=SECONDS_AT_ONCE)
-    verdicts = [Verdict(user_id, entry_id, effects) for entry_id, effects in judged.effects.items()]
+    verdicts = [MatchOutcome(user_id, entry_id, effects) for entry_id, effects in judged.effects.items()]
     if not verdicts:
         return []
     silent = [verdict.entry_id for verdict in verdicts if verdict.effects.silent]
@@ -161,20 +161,20 @@ def _cases(own: Sequence[Rule], some: Sequence[EntryWords], around: Sequence[Fol
     return (Case(entry.id, own, subject_of(entry, around)) for entry in some)
 
 
-async def _announce(runtime: Runtime, user_id: int, verdicts: Sequence[Verdict]) -> None:
+async def _announce(runtime: Runtime, user_id: int, verdicts: Sequence[MatchOutcome]) -> None:
     changes = (
-        (Change(read=True), [each.entry_id for each in verdicts if each.effects.silent]),
-        (Change(starred=True), [each.entry_id for each in verdicts if each.effects.starred]),
-        (Change(later=True), [each.entry_id for each in verdicts if each.effects.later]),
+        (StateChange(read=True), [each.entry_id for each in verdicts if each.effects.silent]),
+        (StateChange(starred=True), [each.entry_id for each in verdicts if each.effects.starred]),
+        (StateChange(later=True), [each.entry_id for each in verdicts if each.effects.later]),
     )
     for change, ids in changes:
         if ids:
-            await announce_states(runtime, user_id, ids, change)
+            await publish_states(runtime, user_id, ids, change)
     if any(each.effects.tags for each in verdicts):
-        await announce_counts(runtime, user_id)
+        await publish_counts(runtime, user_id)
 
 
-MOST_RULES = 200
+MAX_RULES = 200
 NO_SUCH = "There is no such rule"
 
 
@@ -201,8 +201,8 @@ async def create_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> RuleR
     rule = _drafted(_EMPTY, draft)
     async with runtime.db.write() as tx:
         await rules.lock(tx, user_id)
-        if len(await rules.of_user(tx, user_id)) >= MOST_RULES:
-            raise Conflict(f"There can be at most {MOST_RULES} rules. Delete some first.")
+        if len(await rules.of_user(tx, user_id)) >= MAX_RULES:
+            raise Conflict(f"There can be at most {MAX_RULES} rules. Delete some first.")
         made = await rules.add(tx, user_id, rule, runtime.now())
     await _publish_rules(runtime, user_id)
     return made
@@ -262,4 +262,6 @@ def _drafted(current: Rule, draft: RuleDraft) -> Rule:
 
 
 async def _publish_rules(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(Hint("state_changed", user_id=user_id, data={"what": "rules", "ids": []}))
+    await runtime.bus.publish(
+        ChangeEvent("state_changed", user_id=user_id, data={"what": "rules", "ids": []})
+    )

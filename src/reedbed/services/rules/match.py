@@ -13,19 +13,19 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.retention import removed_keys
-from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, Notice, Rule, Subject, apply
+from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, PlannedNotice, Rule, Subject, apply
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
 from reedbed.store import articles, jobs, rules, tags, transfer
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries.read import EntryWords
-from reedbed.store.entries.write import EntryRow
+from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
-from reedbed.store.refresh import Finding
+from reedbed.store.refresh import CheckResult
 from reedbed.store.rules import FollowerRule
 
 log = structlog.get_logger()
@@ -45,19 +45,19 @@ class Case:
 
 
 @record
-class Judged:
+class MatchedRules:
     effects: dict[int, Effects]
     """By the key of the case; only where a rule matched."""
     open: list[int]
     """The keys of those for which no time was left."""
 
 
-async def judge(cases: Iterable[Case], *, seconds: float) -> Judged:
+async def judge(cases: Iterable[Case], *, seconds: float) -> MatchedRules:
     return await asyncio.to_thread(_judge, cases, seconds)
 
 
-def _judge(cases: Iterable[Case], seconds: float) -> Judged:
-    judged = Judged({}, [])
+def _judge(cases: Iterable[Case], seconds: float) -> MatchedRules:
+    judged = MatchedRules({}, [])
     ends_at = time.monotonic() + seconds
     for case in cases:
         if time.monotonic() > ends_at:
@@ -102,11 +102,11 @@ def authors_of(author: str | None) -> tuple[str, ...]:
 
 
 NOTICE_JOB = "notify"
-MOST_IN_A_NOTICE = 50
+MAX_IN_A_NOTICE = 50
 
 
 @record
-class Verdict:
+class MatchOutcome:
     """What one user's rules do to one entry."""
 
     user_id: int
@@ -114,7 +114,7 @@ class Verdict:
     effects: Effects
 
 
-async def set_states(tx: Tx, verdicts: Sequence[Verdict], now: Instant) -> None:
+async def set_states(tx: Tx, verdicts: Sequence[MatchOutcome], now: Instant) -> None:
     """Stars, the later list and tags; what is muted gets nothing else. User by user in the order of ids:
     nobody waits in a circle."""
     for user_id in sorted({verdict.user_id for verdict in verdicts}):
@@ -131,9 +131,9 @@ async def set_states(tx: Tx, verdicts: Sequence[Verdict], now: Instant) -> None:
             await tags.put(tx, user_id, ids, [tag])
 
 
-async def leave_notices(tx: Tx, verdicts: Iterable[Verdict], now: Instant) -> None:
+async def leave_notices(tx: Tx, verdicts: Iterable[MatchOutcome], now: Instant) -> None:
     """A worker sends them: one for all entries that a rule met at a time."""
-    waiting: dict[tuple[int, Notice], list[int]] = {}
+    waiting: dict[tuple[int, PlannedNotice], list[int]] = {}
     for verdict in verdicts:
         for notice in verdict.effects.notify:
             waiting.setdefault((verdict.user_id, notice), []).append(verdict.entry_id)
@@ -145,14 +145,14 @@ async def leave_notices(tx: Tx, verdicts: Iterable[Verdict], now: Instant) -> No
             "rule_id": notice.rule_id,
             "channel": notice.channel,
             "url": notice.url,
-            "entry_ids": ids[:MOST_IN_A_NOTICE],
+            "entry_ids": ids[:MAX_IN_A_NOTICE],
             "count": len(ids),
         }
         told.add((user_id, notice.rule_id))
         await jobs.add(tx, NOTICE_JOB, payload, now=now, user_id=user_id)
 
 
-async def count_matches(tx: Tx, verdicts: Iterable[Verdict]) -> None:
+async def count_matches(tx: Tx, verdicts: Iterable[MatchOutcome]) -> None:
     matches: dict[int, int] = {}
     for verdict in verdicts:
         for rule_id in verdict.effects.matched:
@@ -160,7 +160,7 @@ async def count_matches(tx: Tx, verdicts: Iterable[Verdict]) -> None:
     await rules.count_matches(tx, matches)
 
 
-def _by_tag(verdicts: Iterable[Verdict]) -> dict[str, list[int]]:
+def _by_tag(verdicts: Iterable[MatchOutcome]) -> dict[str, list[int]]:
     tagged: dict[str, list[int]] = {}
     for verdict in verdicts:
         for tag in verdict.effects.tags:
@@ -176,21 +176,21 @@ SECONDS = 0.5
 class Forecast:
     """By entry, the users whose rules matched and those whose rules have not been asked yet."""
 
-    verdicts: Mapping[EntryRow, Sequence[tuple[int, Effects]]] = field(
-        default_factory=dict[EntryRow, Sequence[tuple[int, Effects]]]
+    verdicts: Mapping[NewEntryRow, Sequence[tuple[int, Effects]]] = field(
+        default_factory=dict[NewEntryRow, Sequence[tuple[int, Effects]]]
     )
-    open: Mapping[EntryRow, Sequence[int]] = field(default_factory=dict[EntryRow, Sequence[int]])
+    open: Mapping[NewEntryRow, Sequence[int]] = field(default_factory=dict[NewEntryRow, Sequence[int]])
 
-    def verdicts_on(self, stored: Sequence[tuple[int, EntryRow]]) -> list[Verdict]:
+    def verdicts_on(self, stored: Sequence[tuple[int, NewEntryRow]]) -> list[MatchOutcome]:
         if not self.verdicts:
             return []
         return [
-            Verdict(user_id, entry_id, effects)
+            MatchOutcome(user_id, entry_id, effects)
             for entry_id, row in stored
             for user_id, effects in self.verdicts.get(row, ())
         ]
 
-    def open_for(self, stored: Sequence[tuple[int, EntryRow]]) -> dict[int, list[int]]:
+    def open_for(self, stored: Sequence[tuple[int, NewEntryRow]]) -> dict[int, list[int]]:
         """By user, the entries their rules are still to be asked about."""
         waiting: dict[int, list[int]] = {}
         for entry_id, row in stored if self.open else ():
@@ -202,7 +202,7 @@ class Forecast:
 NOTHING = Forecast()
 
 
-async def foresee(runtime: Runtime, findings: Sequence[Finding]) -> Forecast:
+async def foresee(runtime: Runtime, findings: Sequence[CheckResult]) -> Forecast:
     """Rules never stop a crawl: when they cannot be asked, entries arrive without them."""
     news = {finding.due.id: finding for finding in findings if finding.news}
     if not news:
@@ -216,7 +216,7 @@ async def foresee(runtime: Runtime, findings: Sequence[Finding]) -> Forecast:
         return NOTHING
 
 
-async def _foresee(runtime: Runtime, news: Mapping[int, Finding]) -> Forecast:
+async def _foresee(runtime: Runtime, news: Mapping[int, CheckResult]) -> Forecast:
     async with runtime.db.read() as tx:
         found = await rules.of_followers(tx, list(news))
         asking = sorted({each.user_id for each in found if _asks_for_folders(each.rule)})
@@ -225,8 +225,8 @@ async def _foresee(runtime: Runtime, news: Mapping[int, Finding]) -> Forecast:
         return NOTHING
     questions = list(_questions(news, found))
     judged = await judge(_cases(questions, folders), seconds=SECONDS)
-    verdicts: dict[EntryRow, list[tuple[int, Effects]]] = {}
-    still_open: dict[EntryRow, list[int]] = {}
+    verdicts: dict[NewEntryRow, list[tuple[int, Effects]]] = {}
+    still_open: dict[NewEntryRow, list[int]] = {}
     for key, effects in judged.effects.items():
         question = questions[key]
         verdicts.setdefault(question.row, []).append((question.follower.user_id, question.allowed(effects)))
@@ -237,7 +237,7 @@ async def _foresee(runtime: Runtime, news: Mapping[int, Finding]) -> Forecast:
 
 @record
 class _Question:
-    row: EntryRow
+    row: NewEntryRow
     follower: FollowerRule
     """The first of this user's rules; it tells what they call the feed."""
     rules: Sequence[Rule]
@@ -249,7 +249,7 @@ class _Question:
         return replace(effects, notify=()) if self.first_fetch else effects
 
 
-def _questions(news: Mapping[int, Finding], found: Sequence[FollowerRule]) -> Iterator[_Question]:
+def _questions(news: Mapping[int, CheckResult], found: Sequence[FollowerRule]) -> Iterator[_Question]:
     """Entry by entry, so that one text is looked at by everybody's rules in a row."""
     for feed_id, of_feed in groupby(found, key=lambda each: each.feed_id):
         finding = news[feed_id]
@@ -263,7 +263,7 @@ def _questions(news: Mapping[int, Finding], found: Sequence[FollowerRule]) -> It
 
 
 def _cases(questions: Sequence[_Question], folders: Mapping[int, Sequence[FolderRow]]) -> Iterator[Case]:
-    content: dict[EntryRow, str] = {}
+    content: dict[NewEntryRow, str] = {}
     for key, question in enumerate(questions):
         row = question.row
         if row not in content:
@@ -293,7 +293,7 @@ RULES_JOB = "rules"
 ARTICLES_JOB = "articles"
 
 
-NewRows = Mapping[int, Sequence[tuple[int, EntryRow]]]
+NewRows = Mapping[int, Sequence[tuple[int, NewEntryRow]]]
 """By feed, the entries that were stored, with their ids."""
 
 
@@ -347,7 +347,7 @@ async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> N
 
 
 async def _hush_read_elsewhere(
-    tx: Tx, feed_id: int, stored: Sequence[tuple[int, EntryRow]], silent: dict[int, set[int]]
+    tx: Tx, feed_id: int, stored: Sequence[tuple[int, NewEntryRow]], silent: dict[int, set[int]]
 ) -> None:
     """What those who came from another reader had read there arrives as read."""
     by_key = {
@@ -359,7 +359,7 @@ async def _hush_read_elsewhere(
         silent.setdefault(user_id, set()).add(by_key[key])
 
 
-def _silent(verdicts: Sequence[Verdict]) -> dict[int, set[int]]:
+def _silent(verdicts: Sequence[MatchOutcome]) -> dict[int, set[int]]:
     silent: dict[int, set[int]] = {}
     for verdict in verdicts:
         if verdict.effects.silent:

@@ -3,12 +3,12 @@
 import structlog
 
 from reedbed.domain.email import NotSent
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.push import rule_note
-from reedbed.domain.rules import Channel, NoticedEntry, RuleNotice, notice_json, notice_letter
+from reedbed.domain.rules import Channel, NoticedEntry, RuleNotice, notice_email, notice_json
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
-from reedbed.domain.webhooks import Event
+from reedbed.domain.webhooks import WebhookEvent
 from reedbed.services.jobs import Done, Later, pace, try_again
 from reedbed.services.push import leave_note
 from reedbed.services.runtime import Runtime
@@ -42,7 +42,7 @@ async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
         sent = Done({"shown": "page"})
     if isinstance(sent, Done):
         await _leave_calls(runtime, job)
-        await runtime.bus.publish(Hint("notice", user_id=job.user_id, data=notice_json(notice)))
+        await runtime.bus.publish(ChangeEvent("notice", user_id=job.user_id, data=notice_json(notice)))
     return sent
 
 
@@ -64,7 +64,7 @@ async def _mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
         user = await users.get(tx, job.user_id)
     if user is None or user.disabled_at is not None:
         return Done()
-    letter = notice_letter(user.email, notice, runtime.accounts.base_url)
+    letter = notice_email(user.email, notice, runtime.accounts.base_url)
     posted = await runtime.mailer.send(letter, runtime.now())
     if not isinstance(posted, NotSent):
         return Done({"sent": "mail"})
@@ -84,9 +84,9 @@ async def _leave_calls(runtime: Runtime, job: Job) -> None:
         url = job.payload["url"] if job.payload["channel"] == Channel.WEBHOOK else ""
         named = await webhook_at(runtime, tx, job.user_id, url) if url else None
         if job.payload.get("first", True):
-            await leave_event(tx, job.user_id, Event.RULE_MATCH, subject, runtime.now(), also=named)
-        elif named is not None and named.enabled and Event.RULE_MATCH not in named.events:
-            await leave(tx, job.user_id, named.id, Event.RULE_MATCH, subject, runtime.now())
+            await leave_event(tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named)
+        elif named is not None and named.enabled and WebhookEvent.RULE_MATCH not in named.events:
+            await leave(tx, job.user_id, named.id, WebhookEvent.RULE_MATCH, subject, runtime.now())
 
 
 def _again(runtime: Runtime, job: Job, reason: str) -> Done | Later:

@@ -8,17 +8,17 @@ import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.feeds import check_login, check_password, check_username
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Outcome
 from reedbed.domain.refresh.state import DueFeed
-from reedbed.domain.retention import Wish as Keep
+from reedbed.domain.retention import RetentionOverride as Keep
 from reedbed.domain.retention import check_wish
 from reedbed.domain.subscriptions import Discovery, Subscription, check_full_text, check_interval
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.text import shown_line
 from reedbed.domain.times import Instant, Millis
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import feed_name, is_private_address
 from reedbed.services.newsletters.senders import leave_list
 from reedbed.services.refresh import check as crawl
@@ -45,7 +45,7 @@ log = structlog.get_logger()
 LOOK_SECONDS = 12.0
 """How long a person waits for us to look behind an address; after that it is followed as it was given."""
 
-MOST_SUBSCRIPTIONS = 10_000
+MAX_SUBSCRIPTIONS = 10_000
 ALREADY_ADDED = "You have already added this feed"
 ALREADY_THERE = "A feed with this URL already exists"
 NO_SUCH = "Feed not found"
@@ -58,7 +58,7 @@ class AlreadyFollowed(Conflict):
 
 
 @record
-class Wish:
+class SubscribeOptions:
     """What a user asks for when following; `looked` when somebody has checked that it is a feed."""
 
     url: str
@@ -77,7 +77,7 @@ class Wish:
     """What a new feed is called until its first document says so."""
 
 
-async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
+async def subscribe(runtime: Runtime, user_id: int, wish: SubscribeOptions) -> Subscription:
     """Follow the feed at or behind an address. What was fetched to find it is stored as its first check."""
     asked = typed_login(wish.url, wish.username, wish.password)
     title = feed_name(wish.title) if wish.title is not None else None
@@ -116,7 +116,9 @@ async def subscribe(runtime: Runtime, user_id: int, wish: Wish) -> Subscription:
     return made
 
 
-async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, asked_url: str) -> int:
+async def follow_address(
+    tx: Tx, now: Instant, user_id: int, wish: SubscribeOptions, *, asked_url: str
+) -> int:
     """The writes of following one address."""
     address = split_credentials(wish.url)
     if wish.username is not None:
@@ -137,8 +139,8 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
         await ask_rules_later(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
         return known[0]
-    if await subscriptions.count(tx, user_id) >= MOST_SUBSCRIPTIONS:
-        raise Conflict(f"There can be at most {MOST_SUBSCRIPTIONS} feeds.")
+    if await subscriptions.count(tx, user_id) >= MAX_SUBSCRIPTIONS:
+        raise Conflict(f"There can be at most {MAX_SUBSCRIPTIONS} feeds.")
     subscription_id = await subscriptions.add(
         tx,
         user_id,
@@ -157,28 +159,28 @@ async def follow_address(tx: Tx, now: Instant, user_id: int, wish: Wish, *, aske
 
 
 @record
-class Change:
+class SubscriptionChange:
     """What to change of a subscription; what is not given stays."""
 
-    title: str | Same | None = SAME
-    folder_id: int | Same | None = SAME
-    url: str | Same = SAME
-    username: str | Same | None = SAME
+    title: str | Unset | None = UNSET
+    folder_id: int | Unset | None = UNSET
+    url: str | Unset = UNSET
+    username: str | Unset | None = UNSET
     """None takes name and password away; with either, the feed is the user's own."""
-    password: str | Same | None = field(default=SAME, repr=False)
-    paused: bool | Same = SAME
-    interval: Millis | Same | None = SAME
-    full_text: str | Same = SAME
-    notify: bool | Same = SAME
-    keep_entries: int | Same | None = SAME
-    keep_days: int | Same | None = SAME
-    keep_unread_days: int | Same | None = SAME
-    summary_words: int | Same | None = SAME
-    local_only: bool | Same = SAME
+    password: str | Unset | None = field(default=UNSET, repr=False)
+    paused: bool | Unset = UNSET
+    interval: Millis | Unset | None = UNSET
+    full_text: str | Unset = UNSET
+    notify: bool | Unset = UNSET
+    keep_entries: int | Unset | None = UNSET
+    keep_days: int | Unset | None = UNSET
+    keep_unread_days: int | Unset | None = UNSET
+    summary_words: int | Unset | None = UNSET
+    local_only: bool | Unset = UNSET
 
 
 async def change_subscription(
-    runtime: Runtime, user_id: int, subscription_id: int, change: Change
+    runtime: Runtime, user_id: int, subscription_id: int, change: SubscriptionChange
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
     wanted = _changed(current, change)
@@ -190,7 +192,7 @@ async def change_subscription(
             await reschedule(tx, runtime, current.feed.id)
         if current.paused and not wanted.paused:
             await refresh.wake(tx, current.feed.id, runtime.now())
-        if not all(isinstance(given, Same) for given in (change.url, change.username, change.password)):
+        if not all(isinstance(given, Unset) for given in (change.url, change.username, change.password)):
             await _change_address(tx, runtime.now(), user_id, wanted, change)
         changed = await subscriptions.get(tx, user_id, subscription_id)
     assert changed is not None
@@ -274,7 +276,9 @@ async def _set_credentials(tx: Tx, now: Instant, feed_id: int, address: Address,
         await refresh.request_check(tx, [feed_id], now)
 
 
-async def _look_behind(runtime: Runtime, user_id: int, wish: Wish, asked: Address) -> Discovery | None:
+async def _look_behind(
+    runtime: Runtime, user_id: int, wish: SubscribeOptions, asked: Address
+) -> Discovery | None:
     """What is at the address, None for a feed that is known here.
 
     A site that is down or slow may still be followed: its checks will say what is wrong.
@@ -289,7 +293,7 @@ async def _look_behind(runtime: Runtime, user_id: int, wish: Wish, asked: Addres
     raise Invalid(found.reason or "No feed was found at this address.", field="url")
 
 
-async def _discover(runtime: Runtime, wish: Wish, asked: Address) -> Discovery:
+async def _discover(runtime: Runtime, wish: SubscribeOptions, asked: Address) -> Discovery:
     """Within the time that a person waits, so perhaps without the document of the feed that was found."""
     found = Discovery(reason="The site took too long to answer.", unreachable=True)
     with suppress(TimeoutError):
@@ -326,7 +330,9 @@ async def _first_check(runtime: Runtime, due: DueFeed, answer: Outcome) -> None:
             await crawl.release(runtime, [due.id])
 
 
-async def _change_address(tx: Tx, now: Instant, user_id: int, current: Subscription, change: Change) -> None:
+async def _change_address(
+    tx: Tx, now: Instant, user_id: int, current: Subscription, change: SubscriptionChange
+) -> None:
     known = (await feeds.credentials(tx, user_id)).get(current.feed.id, (None, None))
     before = Address(current.feed.url, *known)
     after = _changed_login(_changed_address(before, current, change), change)
@@ -338,9 +344,9 @@ async def _change_address(tx: Tx, now: Instant, user_id: int, current: Subscript
         await _move(tx, now, user_id, current, after)
 
 
-def _changed_address(before: Address, current: Subscription, change: Change) -> Address:
+def _changed_address(before: Address, current: Subscription, change: SubscriptionChange) -> Address:
     # A form sends back the address it was shown, also one that nobody could type, like a newsletter's.
-    if isinstance(change.url, Same) or change.url in (current.feed.url, current.asked_url):
+    if isinstance(change.url, Unset) or change.url in (current.feed.url, current.asked_url):
         return before
     typed = typed_login(change.url)
     if not typed.secret and typed.url in (current.feed.url, current.asked_url):
@@ -348,19 +354,21 @@ def _changed_address(before: Address, current: Subscription, change: Change) -> 
     return typed if typed.secret else before.at(typed.url)
 
 
-def _changed_login(address: Address, change: Change) -> Address:
-    if isinstance(change.username, Same) and isinstance(change.password, Same):
+def _changed_login(address: Address, change: SubscriptionChange) -> Address:
+    if isinstance(change.username, Unset) and isinstance(change.password, Unset):
         return address
-    username = address.username if isinstance(change.username, Same) else check_username(change.username)
-    password = address.password if isinstance(change.password, Same) else check_password(change.password)
-    if not isinstance(change.password, Same):
+    username = address.username if isinstance(change.username, Unset) else check_username(change.username)
+    password = address.password if isinstance(change.password, Unset) else check_password(change.password)
+    if not isinstance(change.password, Unset):
         check_login(username, password)
     return Address(address.url) if username is None else Address(address.url, username, password)
 
 
 async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, to: Address) -> None:
     """The subscription keeps its id; what was read of the feed it leaves waits under another."""
-    wish = Wish(to.url, current.folder_id, current.own_title, username=to.username, password=to.password)
+    wish = SubscribeOptions(
+        to.url, current.folder_id, current.own_title, username=to.username, password=to.password
+    )
     try:
         moved_to = await follow_address(tx, now, user_id, wish, asked_url=to.url)
     except AlreadyFollowed as error:
@@ -390,37 +398,37 @@ async def _leave(tx: Tx, now: Instant, user_id: int, current: Subscription) -> N
     await unread.park(tx, user_id, current.feed.id)
 
 
-def _changed(current: Subscription, change: Change) -> Subscription:
+def _changed(current: Subscription, change: SubscriptionChange) -> Subscription:
     title = change.title
     return replace(
         current,
         own_title=current.own_title
-        if isinstance(title, Same)
+        if isinstance(title, Unset)
         else feed_name(title)
         if title is not None
         else None,
-        folder_id=current.folder_id if isinstance(change.folder_id, Same) else change.folder_id,
-        paused=current.paused if isinstance(change.paused, Same) else change.paused,
-        interval=current.interval if isinstance(change.interval, Same) else check_interval(change.interval),
+        folder_id=current.folder_id if isinstance(change.folder_id, Unset) else change.folder_id,
+        paused=current.paused if isinstance(change.paused, Unset) else change.paused,
+        interval=current.interval if isinstance(change.interval, Unset) else check_interval(change.interval),
         full_text=current.full_text
-        if isinstance(change.full_text, Same)
+        if isinstance(change.full_text, Unset)
         else check_full_text(change.full_text),
-        notify=current.notify if isinstance(change.notify, Same) else change.notify,
+        notify=current.notify if isinstance(change.notify, Unset) else change.notify,
         keep=_kept(current.keep, change),
         summary_words=current.summary_words
-        if isinstance(change.summary_words, Same)
+        if isinstance(change.summary_words, Unset)
         else check_summary_words(change.summary_words),
-        local_only=current.local_only if isinstance(change.local_only, Same) else change.local_only,
+        local_only=current.local_only if isinstance(change.local_only, Unset) else change.local_only,
     )
 
 
-def _kept(current: Keep, change: Change) -> Keep:
+def _kept(current: Keep, change: SubscriptionChange) -> Keep:
     entries, days, unread_days = change.keep_entries, change.keep_days, change.keep_unread_days
     return check_wish(
         Keep(
-            entries=current.entries if isinstance(entries, Same) else entries,
-            days=current.days if isinstance(days, Same) else days,
-            unread_days=current.unread_days if isinstance(unread_days, Same) else unread_days,
+            entries=current.entries if isinstance(entries, Unset) else entries,
+            days=current.days if isinstance(days, Unset) else days,
+            unread_days=current.unread_days if isinstance(unread_days, Unset) else unread_days,
         )
     )
 
@@ -441,5 +449,5 @@ async def _check_folder(tx: Tx, user_id: int, folder_id: int | None) -> None:
 
 
 async def _announce(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     await wake_worker(runtime)

@@ -16,20 +16,20 @@ import orjson
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR
-from reedbed.domain.transfer import ForeignFeed, ImportLine, Library, LibraryReport
+from reedbed.domain.transfer import ImportedFeed, ImportLine, Library, LibraryReport
 from reedbed.ingest.transfer import check_miniflux, read_miniflux
-from reedbed.services.jobs import Done, announce, note_progress, wake_jobs
+from reedbed.services.jobs import Done, note_progress, publish_events, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.library import (
-    Feeds,
+    FeedBatch,
     Home,
-    Piece,
-    bring_piece,
+    ImportBatch,
+    batches_of,
     empty_report,
     finish_import,
     homes_of,
+    import_batch,
     packed,
-    pieces_of,
     read_library,
     unpacked,
 )
@@ -37,9 +37,9 @@ from reedbed.store import jobs
 from reedbed.store.jobs import Job
 
 JOB_KIND = "import"
-MOST_AT_ONCE = 3
+MAX_AT_ONCE = 3
 """Of one user: what waits takes room in the database."""
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """That a report names, as many as a user can follow; the rest is counted."""
 NO_SUCH_IMPORT = "There is no such import."
 _NOT_WHOLE = "The file did not arrive whole. Bring it in again."
@@ -90,14 +90,14 @@ async def get_import(runtime: Runtime, user_id: int, import_id: int) -> Import:
 async def run_import(runtime: Runtime, job: Job) -> Done:
     """The job: piece by piece, from where it was broken off."""
     payload = job.payload if "pieces" in job.payload else await _ask_miniflux(runtime, job)
-    return await _Run(runtime, job, payload).all_of_it()
+    return await _ImportRun(runtime, job, payload).all_of_it()
 
 
 async def _announced(runtime: Runtime, user_id: int) -> int:
     """A job that no worker takes while its pieces are being written, unless that was broken off."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        if await jobs.count_open(tx, user_id, JOB_KIND) >= MOST_AT_ONCE:
+        if await jobs.count_open(tx, user_id, JOB_KIND) >= MAX_AT_ONCE:
             raise Conflict("Several of your imports are under way. Wait until one of them has ended.")
         return await jobs.add(tx, JOB_KIND, {}, now=now, user_id=user_id, run_at=now + HOUR)
 
@@ -105,7 +105,7 @@ async def _announced(runtime: Runtime, user_id: int) -> int:
 async def _keep(runtime: Runtime, job_id: int, library: Library, *, first: int) -> int:
     """Write the pieces, each in a transaction of its own; how many there are."""
     number = first
-    for piece in pieces_of(library):
+    for piece in batches_of(library):
         kind, data = await asyncio.to_thread(packed, piece)
         async with runtime.db.write() as tx:
             await jobs.add_batch(tx, job_id, number, kind, data)
@@ -122,7 +122,7 @@ async def _start(runtime: Runtime, user_id: int, job_id: int, payload: Mapping[s
 
 def _payload(library: Library, name: str, pieces: int) -> dict[str, Any]:
     named = {"source": library.source, "name": name or library.source}
-    lines = [asdict(line) for line in library.lines[:MOST_LINES]]
+    lines = [asdict(line) for line in library.lines[:MAX_LINES]]
     return {**named, "pieces": pieces, "total": library.size, "lines": lines}
 
 
@@ -131,7 +131,7 @@ async def _ask_miniflux(runtime: Runtime, job: Job) -> Mapping[str, Any]:
         found = await jobs.get_secret(tx, job.id, 0, _MINIFLUX)
     if found is None:
         raise Invalid(_NOT_WHOLE)
-    await announce(runtime, job, 0, 0)
+    await publish_events(runtime, job, 0, 0)
     address, token = orjson.loads(found)
     library = await read_miniflux(runtime.fetcher, address, token)
     count = await _keep(runtime, job.id, library, first=1)
@@ -142,7 +142,7 @@ async def _ask_miniflux(runtime: Runtime, job: Job) -> Mapping[str, Any]:
     return payload
 
 
-class _Run:
+class _ImportRun:
     def __init__(self, runtime: Runtime, job: Job, payload: Mapping[str, Any]) -> None:
         assert job.user_id is not None
         self._runtime, self._job, self._user_id = runtime, job, job.user_id
@@ -151,7 +151,7 @@ class _Run:
         self._done: int = job.report.get("done", 0)
         self._report = _report(job.report, payload)
         self._problems: int = job.report.get("problems", len(self._report.errors))
-        self._feeds: list[ForeignFeed] = []
+        self._feeds: list[ImportedFeed] = []
         self._homes: dict[str, Home] | None = None
 
     async def all_of_it(self) -> Done:
@@ -164,26 +164,26 @@ class _Run:
                 )
                 told = monotonic()
         await finish_import(self._runtime, self._user_id, self._report, self._done)
-        await announce(self._runtime, self._job, self._done, self._payload["total"])
+        await publish_events(self._runtime, self._job, self._done, self._payload["total"])
         return Done({"done": self._done, "total": self._payload["total"], **self._so_far()})
 
-    async def _bring(self, number: int, piece: Piece) -> None:
-        if isinstance(piece, Feeds):
+    async def _bring(self, number: int, piece: ImportBatch) -> None:
+        if isinstance(piece, FeedBatch):
             self._feeds.extend(piece.items)
         if number < self._next:
             return
-        if self._homes is None and not isinstance(piece, Feeds):
+        if self._homes is None and not isinstance(piece, FeedBatch):
             self._homes = await homes_of(self._runtime, self._user_id, self._feeds)
         source = self._payload["source"]
-        self._add(await bring_piece(self._runtime, self._user_id, source, piece, self._homes or {}))
+        self._add(await import_batch(self._runtime, self._user_id, source, piece, self._homes or {}))
         self._next, self._done = number + 1, self._done + len(piece.items)
 
     def _add(self, brought: LibraryReport) -> None:
         self._problems += len(brought.errors)
         report = self._report + brought
-        self._report = replace(report, lines=report.lines[:MOST_LINES])
+        self._report = replace(report, lines=report.lines[:MAX_LINES])
 
-    async def _piece(self, number: int) -> Piece:
+    async def _piece(self, number: int) -> ImportBatch:
         async with self._runtime.db.read() as tx:
             found = await jobs.get_batch(tx, self._job.id, number)
         if found is None:

@@ -17,23 +17,24 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from reedbed.domain.bookmarks import Snapshot
-from reedbed.domain.entries import LONGEST as LONGEST_TAG
-from reedbed.domain.entries import MOST_TAGS
+from reedbed.domain.entries import LONGEST as MAX_TAG_LENGTH
+from reedbed.domain.entries import MAX_TAGS
 from reedbed.domain.errors import Invalid, Unavailable
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
 from reedbed.domain.folders import ancestors
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash, sort_at
 from reedbed.domain.retention import removed_key
 from reedbed.domain.text import shown_line, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.transfer import (
-    MOST_KEPT,
-    MOST_READS,
+    MAX_CONTENT_LENGTH,
+    MAX_KEPT,
+    MAX_READS,
     STARRED_JSON,
-    ForeignEntry,
-    ForeignFeed,
+    ImportedEntry,
+    ImportedFeed,
     ImportLine,
     Library,
     LibraryReport,
@@ -41,7 +42,6 @@ from reedbed.domain.transfer import (
     OpmlOutline,
     ReadMark,
 )
-from reedbed.domain.transfer import MOST_TEXT as LIBRARIES_MOST_TEXT
 from reedbed.domain.urls import normalize_url
 from reedbed.ingest.transfer import (
     NothingStarred,
@@ -51,9 +51,9 @@ from reedbed.ingest.transfer import (
     read_starred,
     readable_members,
 )
-from reedbed.services.bookmarks import MOST_BOOKMARKS
+from reedbed.services.bookmarks import MAX_BOOKMARKS
 from reedbed.services.folders import find_or_create_path
-from reedbed.services.live import announce_counts
+from reedbed.services.live import publish_counts
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
@@ -61,7 +61,7 @@ from reedbed.services.transfer.opml import LISTED_TWICE, address_key, duplicates
 from reedbed.store import bookmarks, folders, search, subscriptions, tags, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
-from reedbed.store.entries.write import EntryRow
+from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import rows as reading
@@ -76,58 +76,58 @@ T = TypeVar("T")
 FEEDS_AT_ONCE = 100
 READS_AT_ONCE = 500
 KEPT_AT_ONCE = 50
-MOST_TEXT = 1_000_000
+MAX_BATCH_LENGTH = 1_000_000
 """Characters of kept entries in one piece, if there is more than one entry in it."""
 
 
 @record
-class Feeds:
-    items: tuple[ForeignFeed, ...]
+class FeedBatch:
+    items: tuple[ImportedFeed, ...]
 
 
 @record
-class Reads:
+class ReadBatch:
     items: tuple[ReadMark, ...]
 
 
 @record
-class Kept:
-    items: tuple[ForeignEntry, ...]
+class SavedEntries:
+    items: tuple[ImportedEntry, ...]
 
 
-Piece = Feeds | Reads | Kept
+ImportBatch = FeedBatch | ReadBatch | SavedEntries
 
 
-def pieces_of(library: Library) -> Iterator[Piece]:
+def batches_of(library: Library) -> Iterator[ImportBatch]:
     """Feeds first: where entries belong is known when they are followed."""
     for some in _cut(library.feeds, FEEDS_AT_ONCE):
-        yield Feeds(some)
+        yield FeedBatch(some)
     for reads in _cut(library.reads, READS_AT_ONCE):
-        yield Reads(reads)
+        yield ReadBatch(reads)
     for kept in _cut(library.kept, KEPT_AT_ONCE, lambda entry: len(entry.content)):
-        yield Kept(kept)
+        yield SavedEntries(kept)
 
 
-def packed(piece: Piece) -> tuple[str, bytes]:
+def packed(piece: ImportBatch) -> tuple[str, bytes]:
     return type(piece).__name__.lower(), zlib.compress(orjson.dumps(piece.items), level=1)
 
 
-def unpacked(kind: str, data: bytes) -> Piece:
+def unpacked(kind: str, data: bytes) -> ImportBatch:
     rows: list[dict[str, Any]] = orjson.loads(zlib.decompress(data))
     match kind:
         case "feeds":
-            return Feeds(tuple(map(_feed, rows)))
+            return FeedBatch(tuple(map(_feed, rows)))
         case "reads":
-            return Reads(tuple(ReadMark(**row) for row in rows))
+            return ReadBatch(tuple(ReadMark(**row) for row in rows))
         case _:
-            return Kept(tuple(replace(ForeignEntry(**row), tags=tuple(row["tags"])) for row in rows))
+            return SavedEntries(tuple(replace(ImportedEntry(**row), tags=tuple(row["tags"])) for row in rows))
 
 
 def _cut(rows: Sequence[T], most: int, weight: Callable[[T], int] = lambda _: 0) -> Iterator[tuple[T, ...]]:
     some: list[T] = []
     weighed = 0
     for row in rows:
-        if some and (len(some) == most or weighed + weight(row) > MOST_TEXT):
+        if some and (len(some) == most or weighed + weight(row) > MAX_BATCH_LENGTH):
             yield tuple(some)
             some, weighed = [], 0
         some.append(row)
@@ -136,17 +136,17 @@ def _cut(rows: Sequence[T], most: int, weight: Callable[[T], int] = lambda _: 0)
         yield tuple(some)
 
 
-def _feed(row: Mapping[str, Any]) -> ForeignFeed:
+def _feed(row: Mapping[str, Any]) -> ImportedFeed:
     attributes = tuple((name, value) for name, value in row["attributes"])
     path, follow = tuple(row["path"]), row.get("follow", True)
-    return ForeignFeed(row["key"], row["url"], row["title"], path, attributes, follow)
+    return ImportedFeed(row["key"], row["url"], row["title"], path, attributes, follow)
 
 
 SHELF_URL = "reedbed:imported"
 SHELF_TITLE = "Imported entries"
-_LONGEST_AUTHOR = 300
+_MAX_AUTHOR_LENGTH = 300
 
-Pair = tuple[ForeignEntry, EntryRow]
+Pair = tuple[ImportedEntry, NewEntryRow]
 
 
 class Home(NamedTuple):
@@ -169,8 +169,8 @@ class Brought:
         )
 
 
-async def bring_kept(
-    runtime: Runtime, user_id: int, some: Sequence[ForeignEntry], homes: Mapping[str, Home]
+async def import_saved(
+    runtime: Runtime, user_id: int, some: Sequence[ImportedEntry], homes: Mapping[str, Home]
 ) -> Brought:
     """`homes` are the feeds here, by their names there."""
     now = runtime.now()
@@ -187,7 +187,7 @@ async def bring_kept(
         )
 
 
-def _without_folders(entry: ForeignEntry, home: Home | None) -> ForeignEntry:
+def _without_folders(entry: ImportedEntry, home: Home | None) -> ImportedEntry:
     """The format has one word for both: a label named like the folder of the feed is no tag."""
     if home is None or not home.folder_names.intersection(entry.tags):
         return entry
@@ -196,11 +196,11 @@ def _without_folders(entry: ForeignEntry, home: Home | None) -> ForeignEntry:
 
 async def _place(
     tx: Tx, user_id: int, some: Sequence[Pair], homes: Mapping[str, Home], now: Instant
-) -> list[tuple[ForeignEntry, int]]:
+) -> list[tuple[ImportedEntry, int]]:
     """Each entry with its id here: in its feed, else in the user's own feed of imported entries."""
-    placed: list[tuple[ForeignEntry, int]] = []
+    placed: list[tuple[ImportedEntry, int]] = []
     homeless: list[Pair] = []
-    at_home: list[tuple[EntryRow, int]] = []
+    at_home: list[tuple[NewEntryRow, int]] = []
     for entry, row in some:
         if not (entry.starred or entry.tags):
             continue
@@ -214,7 +214,9 @@ async def _place(
     return placed + (await _shelve(tx, user_id, homeless, now) if homeless else [])
 
 
-async def _at_home(tx: Tx, user_id: int, entry: ForeignEntry, row: EntryRow, home: Home | None) -> int | None:
+async def _at_home(
+    tx: Tx, user_id: int, entry: ImportedEntry, row: NewEntryRow, home: Home | None
+) -> int | None:
     if home is None:
         return None
     guids, urls = (
@@ -224,7 +226,7 @@ async def _at_home(tx: Tx, user_id: int, entry: ForeignEntry, row: EntryRow, hom
     return await transfer.record_seen(tx, user_id, home.feed_id, guids, urls) if guids or urls else None
 
 
-async def _take_off_shelf(tx: Tx, user_id: int, at_home: Sequence[tuple[EntryRow, int]]) -> None:
+async def _take_off_shelf(tx: Tx, user_id: int, at_home: Sequence[tuple[NewEntryRow, int]]) -> None:
     """Copies of an earlier import, made before the feed had these entries, hand over their marks."""
     shelf = await feeds.get_by_url(tx, SHELF_URL, user_id) if at_home else None
     if shelf is None:
@@ -236,7 +238,9 @@ async def _take_off_shelf(tx: Tx, user_id: int, at_home: Sequence[tuple[EntryRow
     await feed_merge.move_marks(tx, [(id_, home) for id_, home in moves.items() if home is not None])
 
 
-async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> list[tuple[ForeignEntry, int]]:
+async def _shelve(
+    tx: Tx, user_id: int, some: Sequence[Pair], now: Instant
+) -> list[tuple[ImportedEntry, int]]:
     shelf = await _shelf(tx, user_id, now)
     await lock_feed(tx, shelf)  # two imports at once: the second sees what the first has stored
     by_guid = {row.guid: (entry, row._replace(feed_id=shelf)) for entry, row in some}
@@ -250,7 +254,7 @@ async def _shelve(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> l
     return [(entry, known[guid]) for guid, (entry, _) in by_guid.items() if guid in known]
 
 
-async def _on_shelf(tx: Tx, shelf: int, rows: Sequence[EntryRow]) -> dict[str | None, int]:
+async def _on_shelf(tx: Tx, shelf: int, rows: Sequence[NewEntryRow]) -> dict[str | None, int]:
     """Copies of an earlier import, by guid. Where another program names the feed differently: by address."""
     urls = [row.normalized_url for row in rows if row.normalized_url]
     found = await transfer.known_imported(tx, shelf, [row.guid for row in rows if row.guid], urls)
@@ -273,14 +277,14 @@ async def _shelf(tx: Tx, user_id: int, now: Instant) -> int:
     return feed_id
 
 
-async def _tag(tx: Tx, user_id: int, placed: Sequence[tuple[ForeignEntry, int]], now: Instant) -> int:
+async def _tag(tx: Tx, user_id: int, placed: Sequence[tuple[ImportedEntry, int]], now: Instant) -> int:
     by_tag: defaultdict[str, list[int]] = defaultdict(list)
     for entry, id_ in placed:
         for name in map(shown_line, entry.tags):
             if name:
-                by_tag[name[:LONGEST_TAG]].append(id_)
+                by_tag[name[:MAX_TAG_LENGTH]].append(id_)
     known = set(await tags.names(tx, user_id)) if by_tag else set[str]()
-    room = MOST_TAGS - len(known)
+    room = MAX_TAGS - len(known)
     fresh = [name for name in by_tag if name not in known][: max(room, 0)]
     await tags.add(tx, user_id, fresh, now)
     for name, ids in by_tag.items():
@@ -293,7 +297,7 @@ async def _bookmark(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) ->
     addressed = [(entry, row) for entry, row in some if row.normalized_url]
     if not addressed:
         return 0
-    room = MOST_BOOKMARKS - await bookmarks.count(tx, user_id)
+    room = MAX_BOOKMARKS - await bookmarks.count(tx, user_id)
     for entry, row in addressed[: max(room, 0)]:
         snapshot = Snapshot(
             None, row.url, row.text.title, row.text.content, storable(entry.feed_title), row.published_at
@@ -302,14 +306,14 @@ async def _bookmark(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) ->
     return min(len(addressed), max(room, 0))
 
 
-def _row(entry: ForeignEntry, now: Instant) -> EntryRow:
+def _row(entry: ImportedEntry, now: Instant) -> NewEntryRow:
     url = storable(entry.url) if entry.url else None
     normalized = normalize_url(url) if url else None
     title, content = storable(entry.title), storable(entry.content)
     name = entry.guid or normalized or f"{title}\0{content}"
     parsed = ParsedEntry(guid=None, url=url if normalized else None, title=title, content=content)
     words = words_of(parsed, ParsedFeed("rss", storable(entry.feed_title), ()))
-    return EntryRow(
+    return NewEntryRow(
         feed_id=0,
         guid=sha256(f"{entry.feed_key}\0{name}".encode("utf-8", "replace")).hexdigest()[:32],
         url=url if normalized else None,
@@ -318,14 +322,14 @@ def _row(entry: ForeignEntry, now: Instant) -> EntryRow:
         published_at=entry.published,
         fetched_at=now,
         sort_at=sort_at(entry.published, now),
-        text=words._replace(author=storable(entry.author or entry.feed_title)[:_LONGEST_AUTHOR] or None),
+        text=words._replace(author=storable(entry.author or entry.feed_title)[:_MAX_AUTHOR_LENGTH] or None),
     )
 
 
 Tell = Callable[[int, int], None]
 """How many feeds, marks and entries are done, and of how many."""
-LARGEST_JSON = 30_000_000
-LARGEST_OPML = 10_000_000
+MAX_JSON = 30_000_000
+MAX_OPML = 10_000_000
 _NEITHER = (
     "This is no file that Reedbed knows. It takes OPML, the starred JSON of Google Takeout, Feedly, "
     "Inoreader or FreshRSS, the SQLite databases of FreshRSS, Fusion and ReedMe, and zip archives of these."
@@ -375,25 +379,25 @@ def _is_database(library: Library) -> bool:
 def _joined(libraries: Sequence[Library], lines: Sequence[ImportLine]) -> Library:
     """The files of one archive as one library; what several of them list is taken once."""
     feeds, repeated = _joined_feeds([feed for one in libraries for feed in one.feeds])
-    kept: dict[tuple[str, str], ForeignEntry] = {}
+    kept: dict[tuple[str, str], ImportedEntry] = {}
     for entry in (entry for one in libraries for entry in one.kept):
         key = (entry.feed_key, entry.guid or entry.url or entry.title)
         kept[key] = _both(kept[key], entry) if key in kept else entry
-    if len(kept) > MOST_KEPT or sum(len(entry.content) for entry in kept.values()) > LIBRARIES_MOST_TEXT:
-        raise Invalid(f"This file holds too much: at most {MOST_KEPT} entries are taken.", field="file")
+    if len(kept) > MAX_KEPT or sum(len(entry.content) for entry in kept.values()) > MAX_CONTENT_LENGTH:
+        raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
     reads = dict.fromkeys(mark for one in libraries for mark in one.reads)
     return Library(
         ", ".join(dict.fromkeys(one.source for one in libraries)),
         feeds,
         tuple(kept.values()),
-        tuple(reads)[:MOST_READS],
+        tuple(reads)[:MAX_READS],
         (*(line for one in libraries for line in one.lines), *repeated, *lines),
     )
 
 
-def _joined_feeds(feeds: Iterable[ForeignFeed]) -> tuple[tuple[ForeignFeed, ...], list[ImportLine]]:
+def _joined_feeds(feeds: Iterable[ImportedFeed]) -> tuple[tuple[ImportedFeed, ...], list[ImportLine]]:
     """Each name that entries know their feed by, each address followed once; and the repeated lines."""
-    joined: dict[str, ForeignFeed] = {}
+    joined: dict[str, ImportedFeed] = {}
     followed: set[str] = set()
     repeated: list[ImportLine] = []
     for feed in sorted(feeds, key=lambda feed: not feed.follow):
@@ -406,7 +410,7 @@ def _joined_feeds(feeds: Iterable[ForeignFeed]) -> tuple[tuple[ForeignFeed, ...]
     return tuple(joined.values()), repeated
 
 
-def _both(one: ForeignEntry, other: ForeignEntry) -> ForeignEntry:
+def _both(one: ImportedEntry, other: ImportedEntry) -> ImportedEntry:
     return replace(
         one,
         content=one.content or other.content,
@@ -422,12 +426,12 @@ def _read_plain(path: Path) -> Library:
         return read_database(path)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith((b"{", b"[")):
-        if path.stat().st_size > LARGEST_JSON:
-            raise Invalid(f"A JSON file may have at most {LARGEST_JSON // 1_000_000} MB.", field="file")
+        if path.stat().st_size > MAX_JSON:
+            raise Invalid(f"A JSON file may have at most {MAX_JSON // 1_000_000} MB.", field="file")
         return read_starred(path.read_bytes())
     if start.startswith(b"<"):
-        if path.stat().st_size > LARGEST_OPML:
-            raise Invalid(f"An OPML file may have at most {LARGEST_OPML // 1_000_000} MB.", field="file")
+        if path.stat().st_size > MAX_OPML:
+            raise Invalid(f"An OPML file may have at most {MAX_OPML // 1_000_000} MB.", field="file")
         return _from_opml(path.read_bytes())
     raise Invalid(_NEITHER, field="file")
 
@@ -438,7 +442,7 @@ def _from_opml(body: bytes) -> Library:
         raise Invalid(_CUT_OFF, field="file")
     listed, others = listed_feeds(document)
     feeds = tuple(
-        ForeignFeed(
+        ImportedFeed(
             line.outline.xml_url or "",
             line.outline.xml_url or "",
             line.outline.title,
@@ -458,10 +462,10 @@ async def import_miniflux(
 
 async def import_library(runtime: Runtime, user_id: int, library: Library, tell: Tell) -> LibraryReport:
     report, homes, done = empty_report(library.source, library.lines), None, 0
-    for piece in pieces_of(library):
-        if homes is None and not isinstance(piece, Feeds):
+    for piece in batches_of(library):
+        if homes is None and not isinstance(piece, FeedBatch):
             homes = await homes_of(runtime, user_id, library.feeds)
-        report += await bring_piece(runtime, user_id, library.source, piece, homes or {})
+        report += await import_batch(runtime, user_id, library.source, piece, homes or {})
         done += len(piece.items)
         tell(done, library.size)
     await finish_import(runtime, user_id, report, done)
@@ -472,20 +476,20 @@ def empty_report(source: str, lines: Sequence[ImportLine]) -> LibraryReport:
     return LibraryReport(source, skipped=duplicates(lines), lines=tuple(lines))
 
 
-async def bring_piece(
-    runtime: Runtime, user_id: int, source: str, piece: Piece, homes: Mapping[str, Home]
+async def import_batch(
+    runtime: Runtime, user_id: int, source: str, piece: ImportBatch, homes: Mapping[str, Home]
 ) -> LibraryReport:
     """`homes` are the feeds here, by their names there. Brought again, a piece changes nothing."""
     match piece:
-        case Feeds(feeds):
+        case FeedBatch(feeds):
             # Pieces that 0.1 has written do not say that the feeds of a starred JSON are not to be followed.
             follow = [feed for feed in feeds if feed.follow and source != STARRED_JSON]
             await _put_into_folders(runtime, user_id, [feed for feed in feeds if not feed.follow])
             return await _follow(runtime, user_id, source, follow) if follow else LibraryReport(source)
-        case Reads(marks):
+        case ReadBatch(marks):
             return LibraryReport(source, read=await _bring_reads(runtime, user_id, marks, homes))
-        case Kept(entries):
-            kept = await bring_kept(runtime, user_id, entries, homes)
+        case SavedEntries(entries):
+            kept = await import_saved(runtime, user_id, entries, homes)
             return LibraryReport(source, starred=kept.starred, tagged=kept.tagged, bookmarked=kept.bookmarked)
 
 
@@ -494,13 +498,13 @@ async def finish_import(runtime: Runtime, user_id: int, report: LibraryReport, i
     async with runtime.db.write() as tx:
         detail = {"source": report.source, "feeds": report.imported, "starred": report.starred}
         await users.record_event(tx, runtime.now(), "library_imported", user_id, detail)
-    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
-    await announce_counts(runtime, user_id)
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    await publish_counts(runtime, user_id)
     with suppress(Unavailable):  # everything is in: PostgreSQL refreshes its statistics later by itself
         await runtime.db.analyze_after(items)
 
 
-async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ForeignFeed]) -> dict[str, Home]:
+async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> dict[str, Home]:
     """The feed here, for each that this user follows now, by its name there."""
     async with runtime.db.read() as tx:
         followed = await subscriptions.every(tx, user_id)
@@ -515,7 +519,7 @@ async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ForeignFeed])
     return {key: home for key, home in found if home is not None}
 
 
-async def _put_into_folders(runtime: Runtime, user_id: int, feeds: Sequence[ForeignFeed]) -> None:
+async def _put_into_folders(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> None:
     """A list of entries names the folder of their feed: it gets one if it is followed and has none."""
     named = [feed for feed in feeds if feed.path]
     homes = await homes_of(runtime, user_id, named) if named else {}
@@ -529,7 +533,9 @@ async def _put_into_folders(runtime: Runtime, user_id: int, feeds: Sequence[Fore
                 await subscriptions.move_unfiled(tx, user_id, home.feed_id, folder_id)
 
 
-async def _follow(runtime: Runtime, user_id: int, source: str, feeds: Sequence[ForeignFeed]) -> LibraryReport:
+async def _follow(
+    runtime: Runtime, user_id: int, source: str, feeds: Sequence[ImportedFeed]
+) -> LibraryReport:
     lines = [
         OpmlFeed(
             OpmlOutline(

@@ -10,7 +10,7 @@ import orjson
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, ReedbedError
 from reedbed.domain.folders import FolderNode, build_tree
-from reedbed.domain.live import Hint
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
@@ -23,7 +23,7 @@ from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 from reedbed.services.subscriptions.discover import Address, split_credentials, without_credentials
-from reedbed.services.subscriptions.manage import AlreadyFollowed, Wish, follow_address
+from reedbed.services.subscriptions.manage import AlreadyFollowed, SubscribeOptions, follow_address
 from reedbed.store import folders, subscriptions, tags, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
@@ -65,7 +65,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
         await users.record_event(
             tx, runtime.now(), "opml_imported", user_id, {"imported": imported, "skipped": skipped}
         )
-    await runtime.bus.publish(Hint("subscriptions", user_id=user_id))
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     return ImportReport(imported, skipped, (*reported, *others))
 
 
@@ -144,7 +144,7 @@ async def _import_line(
         if line.path not in paths:
             paths[line.path] = await find_or_create_path(tx, runtime, user_id, line.path)
         folder_id = paths[line.path]
-        wish = Wish(address, folder_id, title.strip()[:254] or None, _kept_attributes(outline))
+        wish = SubscribeOptions(address, folder_id, title.strip()[:254] or None, _kept_attributes(outline))
         await follow_address(tx, runtime.now(), user_id, wish, asked_url=split_credentials(address).url)
         return ImportLine(title, url, "", "added")
     except AlreadyFollowed as error:
@@ -186,7 +186,7 @@ def _outlines(
 
 async def _tell_progress(runtime: Runtime, user_id: int, done: int, total: int) -> None:
     await runtime.bus.publish(
-        Hint("progress", user_id=user_id, data={"what": "opml", "done": done, "total": total})
+        ChangeEvent("progress", user_id=user_id, data={"what": "opml", "done": done, "total": total})
     )
 
 
@@ -196,7 +196,7 @@ PER_USER = Allowance(5, 5 / 3600)
 
 
 @record
-class KeptEntry:
+class ExportedEntry:
     row: EntryRow
     words: EntryWords
 
@@ -210,7 +210,7 @@ async def spend_export(runtime: Runtime, user_id: int) -> None:
     )
 
 
-async def kept_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[KeptEntry]:
+async def kept_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[ExportedEntry]:
     """Every entry that is starred, saved for later or tagged, once."""
     async for kept in _listed(runtime, user_id, ViewQuery("starred")):
         yield kept
@@ -225,7 +225,7 @@ async def kept_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[KeptEnt
                 yield kept
 
 
-async def _listed(runtime: Runtime, user_id: int, query: ViewQuery) -> AsyncGenerator[KeptEntry]:
+async def _listed(runtime: Runtime, user_id: int, query: ViewQuery) -> AsyncGenerator[ExportedEntry]:
     cursor: Cursor | None = None
     while True:
         async with runtime.db.read() as tx:
@@ -235,7 +235,7 @@ async def _listed(runtime: Runtime, user_id: int, query: ViewQuery) -> AsyncGene
         texts = {each.id: each for each in words}
         for row in rows:
             if row.id in texts:
-                yield KeptEntry(row, texts[row.id])
+                yield ExportedEntry(row, texts[row.id])
         cursor = page.next if page else None
         if cursor is None:
             return

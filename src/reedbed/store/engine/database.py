@@ -47,12 +47,12 @@ class Tx(Protocol):
         """Run for its effect; how many rows it touched."""
         ...
 
-    async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """The same statement for many rows, in one round trip."""
         ...
 
     async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
-        """Like `run_each`, handing back what the statement returns (RETURNING), in order."""
+        """Like `run_many`, handing back what the statement returns (RETURNING), in order."""
         ...
 
 
@@ -71,7 +71,7 @@ class Database(Protocol):
 
     def write(self) -> AbstractAsyncContextManager[Tx]: ...
 
-    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """A transaction that keeps others waiting as little as can be, for work that is done again if lost.
 
         It may be lost as a whole with the machine's power, and `work` awaits nothing but its statements.

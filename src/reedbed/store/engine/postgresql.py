@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
-import asyncpg as untyped_asyncpg
+import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs] - has none
 import structlog
 from sqlalchemy import text
 
@@ -66,7 +66,7 @@ MOMENT_SECONDS = 0.75
 PATIENCE_SECONDS = 2.0
 STALL_SECONDS = 0.5
 """A second chance, for when it was our own loop that stood still."""
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 """For a connection, while the server lives: on a machine with too much to do a late answer beats none."""
 
 LOCKED_SECONDS = 2.0
@@ -74,13 +74,13 @@ LOCKED_SECONDS = 2.0
 _WAITING_FOR_A_LOCK = "SELECT count(*) FROM unnest($1::int[]) AS pid WHERE pg_blocking_pids(pid) <> '{}'"
 
 
-class Pulse:
+class ConnectionProbe:
     def __init__(
         self,
         connect: Callable[[], Awaitable[Any]],
         *,
         silence: float = PATIENCE_SECONDS,
-        longest_wait: float = LONGEST_WAIT_SECONDS,
+        longest_wait: float = MAX_WAIT_SECONDS,
     ) -> None:
         self._connect = connect
         self._silence = silence
@@ -227,7 +227,7 @@ class PostgresqlTx:
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
-    async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         if not rows:
             return
         note_statement()
@@ -249,7 +249,7 @@ _ANALYZED_ROWS = "SELECT min(reltuples) FROM pg_class WHERE oid IN ('entries'::r
 class PostgresqlDatabase:
     engine = "postgresql"
 
-    def __init__(self, pool: Any, pulse: Pulse, vault: Vault) -> None:
+    def __init__(self, pool: Any, pulse: ConnectionProbe, vault: Vault) -> None:
         self._pool = pool
         self._vault = vault
         self._pulse = pulse
@@ -266,7 +266,7 @@ class PostgresqlDatabase:
             async with self._connection() as connection, connection.transaction():
                 yield PostgresqlTx(connection, self._vault)
 
-    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Without waiting for the disk either: lost with the machine's power, it is as if not yet done.
 
         What it locks others would else wait for until the disk has it, a tenth of a second now and then. And
@@ -344,7 +344,7 @@ async def open_postgresql(
         )
         if must_answer:
             await pool.fetchval("SELECT 1")
-    return PostgresqlDatabase(pool, Pulse(connect), vault or Vault())
+    return PostgresqlDatabase(pool, ConnectionProbe(connect), vault or Vault())
 
 
 async def _keep_as_it_is(connection: Any) -> None:

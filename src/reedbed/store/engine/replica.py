@@ -40,8 +40,8 @@ class ReplicatedDatabase:
         async with self._primary.write() as tx:
             yield tx
 
-    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._primary.write_at_once(work)
+    async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return await self._primary.write_now(work)
 
     async def analyze_after(self, new_rows: int) -> bool:
         return await self._primary.analyze_after(new_rows)

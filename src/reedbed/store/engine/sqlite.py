@@ -44,7 +44,7 @@ LOCKED = "The database is busy with another program. Try again in a moment."
 
 BROUGHT_OVER_AFTER = 4_000
 """Rows changed since the log was last brought over into the file; nobody counts its pages."""
-LONG_LOG, LONGEST_LOG = 8_000, 32_000
+LONG_LOG, MAX_LOG_LENGTH = 8_000, 32_000
 """Pages. The log begins anew only when all of it is in the file, which never happens beside writers that do
 not pause; so they do when it is long. At its longest a commit brings it over, if nothing else could."""
 
@@ -151,7 +151,7 @@ class SqliteTx:
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
         return await self._do(statement, params, _touched)
 
-    async def run_each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         # Not `executemany`: since Python 3.12 it fails with SQLITE_MISUSE on a statement that returns rows.
         await self.each(statement, rows)
 
@@ -212,7 +212,7 @@ class SqliteDatabase:
         self.path = path
         self._vault = vault
         self._writer = ConnectionThread(path, "sqlite-writer")
-        self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {LONGEST_LOG}")
+        self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {MAX_LOG_LENGTH}")
         self._writing = asyncio.Lock()
         self._locked_at = 0.0
         self._checkpoints = ConnectionThread(path, "sqlite-checkpoints")
@@ -245,7 +245,7 @@ class SqliteDatabase:
                 raise
             self._bring_over_soon()
 
-    async def write_at_once(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Between two statements the writer is not kept by a loop that is busy with something else."""
         async with self._turn_to_write():
             done = await self._writer.do(lambda _: _to_its_end(_whole(work, self._writer, self._vault)))

@@ -60,7 +60,7 @@ from reedbed.store.tables import (
     subscriptions,
     unread,
 )
-from reedbed.store.visibility import Scope, above_mark, alive, resolve, shows
+from reedbed.store.visibility import VisibleScope, above_mark, alive, resolve, shows
 
 FEW = 100
 """Merging costs some 20 to 50 µs a feed, so it is kept for so many at most."""
@@ -74,7 +74,7 @@ _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": mu
 
 
 @record
-class _Shape:
+class _ListVariant:
     """What makes the SQL of two pages differ."""
 
     view: str
@@ -99,7 +99,7 @@ async def page(
     wanted = limit + 1 if scope.unread is None else min(limit + 1, scope.unread)
     if wanted == 0 or scope.feeds == ():
         return EntryPage((), None)
-    shape = _Shape(
+    shape = _ListVariant(
         view=query.view,
         order=query.order,
         found=_way(query, scope),
@@ -112,7 +112,7 @@ async def page(
     return await _page_of(tx, user_id, rows, limit)
 
 
-def _way(query: ViewQuery, scope: Scope) -> str:
+def _way(query: ViewQuery, scope: VisibleScope) -> str:
     feeds = scope.feeds
     if feeds is None:
         return "all"
@@ -124,7 +124,7 @@ def _way(query: ViewQuery, scope: Scope) -> str:
     return "few" if _merging_is_cheaper(query, scope, len(feeds)) else walk
 
 
-def _merging_is_cheaper(query: ViewQuery, scope: Scope, feeds: int) -> bool:
+def _merging_is_cheaper(query: ViewQuery, scope: VisibleScope, feeds: int) -> bool:
     """A merge reads two pages' worth of each feed, a walk passes everything that lies between."""
     if scope.unread is not None and scope.unread <= HANDFUL:
         return True
@@ -133,7 +133,7 @@ def _merging_is_cheaper(query: ViewQuery, scope: Scope, feeds: int) -> bool:
 
 
 def _params(
-    user_id: int, query: ViewQuery, scope: Scope, cursor: Cursor | None, wanted: int
+    user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, wanted: int
 ) -> dict[str, Any]:
     feeds = list(scope.feeds or ())
     return {
@@ -160,7 +160,7 @@ async def _page_of(tx: Tx, user_id: int, rows: Sequence[Row], limit: int) -> Ent
 # ---- the SQL of a page -----------------------------------------------------------------------------
 
 
-def _build(shape: _Shape) -> ClauseElement:
+def _build(shape: _ListVariant) -> ClauseElement:
     found = (_merged(shape) if shape.found == "few" else _walked(shape)).subquery("found")
     source = with_states(found.join(entries, entries.c.id == found.c.entry_id))
     return (
@@ -173,7 +173,7 @@ def _build(shape: _Shape) -> ClauseElement:
 _PAGE = Shapes(_build)
 
 
-def _walked(shape: _Shape) -> Select[Any, Any]:
+def _walked(shape: _ListVariant) -> Select[Any, Any]:
     table, key, entry_id = _source(shape)
     return (
         select(key.label("key"), entry_id.label("entry_id"))
@@ -188,7 +188,7 @@ def _walked(shape: _Shape) -> Select[Any, Any]:
     )
 
 
-def _source(shape: _Shape) -> tuple[FromClause, ColumnElement[Any], ColumnElement[Any]]:
+def _source(shape: _ListVariant) -> tuple[FromClause, ColumnElement[Any], ColumnElement[Any]]:
     if shape.view == "history":
         return read_history, read_history.c.read_at, read_history.c.entry_id
     if shape.tagged:
@@ -199,7 +199,9 @@ def _source(shape: _Shape) -> tuple[FromClause, ColumnElement[Any], ColumnElemen
     return table, table.c.sort_at, table.c.entry_id
 
 
-def _belongs(shape: _Shape, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+def _belongs(
+    shape: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]
+) -> list[ColumnElement[bool]]:
     """The row is this user's and in the view."""
     if table is entries:
         return [followed()]
@@ -222,7 +224,9 @@ def _can_be_seen(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:
     return seen.correlate_except(entries).exists()
 
 
-def _in_feeds(shape: _Shape, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+def _in_feeds(
+    shape: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]
+) -> list[ColumnElement[bool]]:
     if shape.found == "all":
         return []
     if "feed_id" in table.c:
@@ -231,12 +235,12 @@ def _in_feeds(shape: _Shape, table: FromClause, entry_id: ColumnElement[Any]) ->
     return [of_feed.correlate_except(entries).exists()]
 
 
-def _feeds(shape: _Shape, feed_id: ColumnElement[Any]) -> ColumnElement[bool]:
+def _feeds(shape: _ListVariant, feed_id: ColumnElement[Any]) -> ColumnElement[bool]:
     return feed_id == bindparam("feed_id") if shape.found == "one" else among(feed_id, "feed_ids")
 
 
 def _within(
-    shape: _Shape, key: ColumnElement[Any], entry_id: ColumnElement[Any]
+    shape: _ListVariant, key: ColumnElement[Any], entry_id: ColumnElement[Any]
 ) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.continued:
@@ -246,11 +250,11 @@ def _within(
     return conditions
 
 
-def _wanted(shape: _Shape) -> ColumnElement[int]:
+def _wanted(shape: _ListVariant) -> ColumnElement[int]:
     return literal_column(str(USUAL)) if shape.usual else bindparam("wanted", type_=BigInteger)
 
 
-def _merged(shape: _Shape) -> Select[Any, Any]:
+def _merged(shape: _ListVariant) -> Select[Any, Any]:
     """Of each feed the rows up to its own `wanted`-th; of all these the first `wanted`."""
     table = entries if shape.view == "all" else unread
     key, entry_id = table.c.sort_at, entry_id_of(table)
@@ -269,7 +273,7 @@ def _merged(shape: _Shape) -> Select[Any, Any]:
     )
 
 
-def _last_of_feed(shape: _Shape, table: FromClause) -> ColumnElement[int]:
+def _last_of_feed(shape: _ListVariant, table: FromClause) -> ColumnElement[int]:
     row = table.alias("one")
     key, entry_id = row.c.sort_at, entry_id_of(row)
     return (

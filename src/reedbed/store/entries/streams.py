@@ -29,7 +29,7 @@ from reedbed.store.visibility import shows
 
 
 @record
-class _Shape:
+class _StreamVariant:
     order: Order
     read: bool | None
     starred: bool | None
@@ -60,12 +60,12 @@ async def how_many(tx: Tx, user_id: int) -> int:
     return await tx.value(_HOW_MANY, {"user_id": user_id})
 
 
-def _shape(query: StreamQuery) -> _Shape:
+def _shape(query: StreamQuery) -> _StreamVariant:
     names = ("feed_ids", "only_feed_ids", "since", "until", "after_id")
     parts = {name for name in names if getattr(query, name) is not None}
     parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
     parts |= set(("tag", "more_tags")[: len(query.tags)])
-    return _Shape(query.order, query.read, query.starred, query.later, frozenset(parts))
+    return _StreamVariant(query.order, query.read, query.starred, query.later, frozenset(parts))
 
 
 def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
     }
 
 
-def _stream(shape: _Shape) -> Select[int, int, Instant]:
+def _stream(shape: _StreamVariant) -> Select[int, int, Instant]:
     source = _source(shape)
     listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
     by = entries.c.id if source is None else source.c.entry_id
@@ -103,7 +103,7 @@ def _stream(shape: _Shape) -> Select[int, int, Instant]:
 _STREAM = Shapes(_stream)
 
 
-def _length(shape: _Shape) -> ClauseElement:
+def _length(shape: _StreamVariant) -> ClauseElement:
     listed = _stream(shape).subquery()
     return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
 
@@ -111,7 +111,7 @@ def _length(shape: _Shape) -> ClauseElement:
 _LENGTH = Shapes(_length)
 
 
-def _source(shape: _Shape) -> FromClause | None:
+def _source(shape: _StreamVariant) -> FromClause | None:
     """The smallest table that holds everything asked for; None: the entries of followed feeds."""
     if shape.starred:
         return starred
@@ -131,7 +131,7 @@ def _belongs(source: FromClause | None) -> list[ColumnElement[bool]]:
     return mine
 
 
-def _states(shape: _Shape, source: FromClause | None) -> list[ColumnElement[bool]]:
+def _states(shape: _StreamVariant, source: FromClause | None) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.read is not None:
         conditions.append(~is_unread(entries.c.id) if shape.read else is_unread(entries.c.id))
@@ -144,7 +144,7 @@ def _states(shape: _Shape, source: FromClause | None) -> list[ColumnElement[bool
     return conditions
 
 
-def _parts(shape: _Shape, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+def _parts(shape: _StreamVariant, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     after = by < bindparam("after_id") if shape.order == "newest" else by > bindparam("after_id")
     in_feeds = among(entries.c.feed_id, "feed_ids")
     if "or_tags" in shape.parts:

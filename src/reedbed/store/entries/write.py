@@ -10,7 +10,7 @@ from sqlalchemy import Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
-from reedbed.domain.refresh.dedupe import Known, Seen
+from reedbed.domain.refresh.dedupe import ExistingEntry, Seen
 from reedbed.domain.search import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
@@ -20,7 +20,7 @@ from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_
 VERSIONS_KEPT = 20
 
 
-class EntryText(NamedTuple):
+class NewEntryText(NamedTuple):
     """What is stored of an entry's words; the markup is sanitised."""
 
     title: str
@@ -36,7 +36,7 @@ class EntryText(NamedTuple):
     search: SearchWords = SearchWords()
 
 
-class EntryRow(NamedTuple):
+class NewEntryRow(NamedTuple):
     feed_id: int
     guid: str | None
     url: str | None
@@ -45,11 +45,11 @@ class EntryRow(NamedTuple):
     published_at: Instant | None
     fetched_at: Instant
     sort_at: Instant
-    text: EntryText
+    text: NewEntryText
 
 
 @record
-class Rewrite:
+class EntryUpdate:
     """A known entry that says something else now."""
 
     entry_id: int
@@ -58,7 +58,7 @@ class Rewrite:
     normalized_url: str | None
     change_hash: str
     changed_at: Instant
-    text: EntryText
+    text: NewEntryText
 
 
 _fingerprint = (
@@ -168,43 +168,43 @@ async def known_urls(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, See
     return {row[2]: _seen(row) for row in sorted(rows, key=_id_of)}
 
 
-async def known_all(tx: Tx, feed_id: int, most: int) -> Known:
+async def known_all(tx: Tx, feed_id: int, most: int) -> ExistingEntry:
     """The newest entries under every key: for feeds whose guids or addresses cannot be relied on."""
     rows = sorted(await tx.all(_KNOWN_ALL, {"feed_id": feed_id, "most": most}), key=_id_of)
-    return Known(
+    return ExistingEntry(
         by_guid={row[1]: _seen(row) for row in rows if row[1] is not None},
         by_url={row[2]: _seen(row) for row in rows if row[2] is not None},
         by_hash={row[3]: _seen(row) for row in rows},
     )
 
 
-async def insert_new(tx: Tx, rows: Sequence[EntryRow]) -> list[tuple[int, EntryRow]]:
+async def insert_new(tx: Tx, rows: Sequence[NewEntryRow]) -> list[tuple[int, NewEntryRow]]:
     """Store these entries; back come only the truly new ones with their ids, in the order given."""
     # RETURNING for each row costs twice as much. Ids only grow, and leases keep others out of these feeds.
     before = await tx.value(_NEWEST)
-    await tx.run_each(_INSERT, [_entry_params(row) for row in rows])
+    await tx.run_many(_INSERT, [_entry_params(row) for row in rows])
     ours = {row.feed_id for row in rows}
     since = await tx.all(_SINCE, {"before": before})
     stored = list(_matched(rows, [row for row in since if row[1] in ours]))
-    await tx.run_each(
+    await tx.run_many(
         _INSERT_BODY,
         [{"entry_id": id_, "content": row.text.content, "extra": row.text.extra} for id_, row in stored],
     )
     return stored
 
 
-async def rewrite(tx: Tx, rewrites: Sequence[Rewrite]) -> list[int]:
+async def rewrite(tx: Tx, rewrites: Sequence[EntryUpdate]) -> list[int]:
     """Keep the old words as a version and store the new ones; the ids that did change."""
     params = [_rewrite_params(each) for each in rewrites]
-    await tx.run_each(_KEEP_VERSION, params)
+    await tx.run_many(_KEEP_VERSION, params)
     changed = {row[0] for row in await tx.each(_REWRITE, params)}
     bodies = [given for given in params if given["id"] in changed]
-    await tx.run_each(_REWRITE_BODY, bodies)
-    await tx.run_each(_DROP_OLD_VERSIONS, bodies)
+    await tx.run_many(_REWRITE_BODY, bodies)
+    await tx.run_many(_DROP_OLD_VERSIONS, bodies)
     return sorted(changed)
 
 
-def _matched(rows: Iterable[EntryRow], stored: Sequence[Row]) -> Iterator[tuple[int, EntryRow]]:
+def _matched(rows: Iterable[NewEntryRow], stored: Sequence[Row]) -> Iterator[tuple[int, NewEntryRow]]:
     """A row that met a conflict was not stored, so what is there is a part of what was given, in order."""
     place = 0
     for row in rows:
@@ -224,7 +224,7 @@ def _id_of(row: Row) -> int:
     return row[0]
 
 
-def _entry_params(row: EntryRow) -> dict[str, Any]:
+def _entry_params(row: NewEntryRow) -> dict[str, Any]:
     text = row.text
     return {
         "feed_id": row.feed_id,
@@ -244,7 +244,7 @@ def _entry_params(row: EntryRow) -> dict[str, Any]:
     }
 
 
-def _rewrite_params(each: Rewrite) -> dict[str, Any]:
+def _rewrite_params(each: EntryUpdate) -> dict[str, Any]:
     text = each.text
     return {
         "id": each.entry_id,
@@ -297,8 +297,8 @@ async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
 async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:
     """Which removed entries these feeds still list, by their keys."""
     params = [{"feed": feed_id, "listed": list(keys), "now": now} for feed_id, keys in documents]
-    await tx.run_each(_MISSED, params)
-    await tx.run_each(_LISTED, [given for given in params if given["listed"]])
+    await tx.run_many(_MISSED, params)
+    await tx.run_many(_LISTED, [given for given in params if given["listed"]])
 
 
 async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
@@ -307,4 +307,4 @@ async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
 
 async def remember(tx: Tx, keys: Sequence[tuple[int, int]]) -> None:
     """Each with its feed."""
-    await tx.run_each(_REMEMBER, [{"feed_id": feed_id, "key": key} for feed_id, key in keys])
+    await tx.run_many(_REMEMBER, [{"feed_id": feed_id, "key": key} for feed_id, key in keys])

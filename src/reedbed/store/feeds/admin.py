@@ -28,7 +28,7 @@ from reedbed.store.tables import feed_framing, feeds, framed_documents, subscrip
 
 
 @record
-class OperatorFeed:
+class AdminFeed:
     id: int
     url: str
     title: str
@@ -249,11 +249,11 @@ _WELCOME = Statement(
 )
 
 
-async def every(tx: Tx, now: Instant) -> list[OperatorFeed]:
+async def every(tx: Tx, now: Instant) -> list[AdminFeed]:
     return [_feed(tx, row) for row in await tx.all(_EVERY, {"now": now})]
 
 
-async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[OperatorFeed]:
+async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[AdminFeed]:
     """By name."""
     params = {**_params(wanted), "now": now, "limit": limit, "offset": offset}
     return [_feed(tx, row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
@@ -269,13 +269,13 @@ async def counted(tx: Tx, wanted: FeedFilter) -> Mapping[str, int]:
     return {row[0]: row[1] for row in await tx.all(_COUNTED(search), _params(wanted))}
 
 
-async def by_id(tx: Tx, feed_id: int, now: Instant) -> OperatorFeed | None:
+async def by_id(tx: Tx, feed_id: int, now: Instant) -> AdminFeed | None:
     """Also one that is deleted."""
     row = await tx.one(_BY_ID, {"id": feed_id, "now": now})
     return None if row is None else _feed(tx, row)
 
 
-async def by_url(tx: Tx, url: str, now: Instant) -> OperatorFeed | None:
+async def by_url(tx: Tx, url: str, now: Instant) -> AdminFeed | None:
     row = await tx.one(_BY_URL, {"url": url, "now": now})
     return None if row is None else _feed(tx, row)
 
@@ -336,7 +336,7 @@ def _params(wanted: FeedFilter) -> dict[str, Any]:
     return {"standing": wanted.standing, "pattern": containing(wanted.search)}
 
 
-def _feed(tx: Tx, row: Row) -> OperatorFeed:
+def _feed(tx: Tx, row: Row) -> AdminFeed:
     values: list[Any] = list(row)
     own, fetching = values[:_OWN], values[_OWN:]
     for place in _FLAGS:
@@ -344,4 +344,4 @@ def _feed(tx: Tx, row: Row) -> OperatorFeed:
     fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
     if fetching[0] is not None:
         fetching[0] = tx.vault.decrypt("feeds.proxy", fetching[0]) or HIDDEN
-    return OperatorFeed(*own, fetching=FeedFetching(*fetching))
+    return AdminFeed(*own, fetching=FeedFetching(*fetching))

@@ -9,14 +9,14 @@ from sqlalchemy import bindparam, delete, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
-from reedbed.domain.refresh.state import About
+from reedbed.domain.refresh.state import FeedMetadata
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.domain.urls import host_of
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
 
-_ABOUT = tuple(field.name for field in fields(About))
+_ABOUT = tuple(field.name for field in fields(FeedMetadata))
 _about_values = attrgetter(*_ABOUT)
 _same_owner = or_(
     feeds.c.owner_id == bindparam("owner_id"),
@@ -102,9 +102,9 @@ async def get_by_url(tx: Tx, url: str, owner_id: int | None = None) -> int | Non
     return await tx.value(_BY_URL, {"url": url, "owner_id": owner_id})
 
 
-async def describe(tx: Tx, descriptions: Sequence[tuple[int, About]]) -> None:
+async def describe(tx: Tx, descriptions: Sequence[tuple[int, FeedMetadata]]) -> None:
     """What these feeds now say of themselves."""
-    await tx.run_each(_ABOUT_UPDATE, [_about_params(feed_id, about) for feed_id, about in descriptions])
+    await tx.run_many(_ABOUT_UPDATE, [_about_params(feed_id, about) for feed_id, about in descriptions])
 
 
 async def move(tx: Tx, feed_id: int, url: str) -> None:
@@ -126,7 +126,7 @@ async def credentials(tx: Tx, owner_id: int) -> dict[int, tuple[str, str | None]
     return {id_: (name, secret and tx.vault.decrypt("feeds.password", secret)) for id_, name, secret in rows}
 
 
-def _about_params(feed_id: int, about: About) -> dict[str, Any]:
+def _about_params(feed_id: int, about: FeedMetadata) -> dict[str, Any]:
     return dict(zip(_ABOUT, _about_values(about), strict=True)) | {"feed_id": feed_id}
 
 
@@ -155,7 +155,7 @@ _TOTALS = ("checks", "unchanged", "failures", "new_entries", "bytes", "took_ms")
 
 
 @record
-class Tally:
+class FetchStats:
     """One check, or the sum of those in an hour."""
 
     feed_id: int
@@ -187,20 +187,20 @@ def hour_of(moment: Instant) -> Instant:
     return moment - moment % HOUR
 
 
-async def add_stats(tx: Tx, tallies: Sequence[Tally]) -> None:
-    await tx.run_each(_ADD_TALLY, [_params(tally) for tally in tallies])
+async def add_stats(tx: Tx, tallies: Sequence[FetchStats]) -> None:
+    await tx.run_many(_ADD_TALLY, [_params(tally) for tally in tallies])
 
 
-async def stats_of_feed(tx: Tx, feed_id: int, since: Instant) -> list[Tally]:
+async def stats_of_feed(tx: Tx, feed_id: int, since: Instant) -> list[FetchStats]:
     """Oldest first; hours without a check are left out."""
-    return [Tally(*row) for row in await tx.all(_OF_FEED, {"feed_id": feed_id, "since": since})]
+    return [FetchStats(*row) for row in await tx.all(_OF_FEED, {"feed_id": feed_id, "since": since})]
 
 
 async def delete_old_stats(tx: Tx, before: Instant) -> int:
     return await tx.run(_FORGET, {"before": before})
 
 
-def _params(tally: Tally) -> dict[str, int]:
+def _params(tally: FetchStats) -> dict[str, int]:
     return {
         "feed_id": tally.feed_id,
         "hour": tally.hour,

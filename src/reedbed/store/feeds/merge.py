@@ -228,7 +228,7 @@ _LEAVE_STORIES = Statement(delete(story_entries).where(story_entries.c.feed_id =
 _WITH_AUDIENCE = Statement(select(audiences.c.feed_id).distinct().where(among(audiences.c.feed_id, "ids")))
 
 
-async def _restrict_entries(tx: Tx, pair: Mapping[str, int], twins: Sequence["_Twin"]) -> None:
+async def _restrict_entries(tx: Tx, pair: Mapping[str, int], twins: Sequence["_Duplicate"]) -> None:
     """All entries of the one feed but these become entries of the other that only their audience sees."""
     audience = await tx.value(_ADD_AUDIENCE, pair)
     await tx.run(_ADD_MEMBERS, {**pair, "audience": audience})
@@ -281,7 +281,7 @@ _REMOVE = Statement(delete(feeds).where(feeds.c.id == _old))
 
 
 @record
-class _Twin:
+class _Duplicate:
     id: int
     twin: int
     sort_at: int
@@ -317,24 +317,24 @@ async def move_marks(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
     sort_at = {row[0]: row[1] for row in await tx.all(_SORT_AT, {"ids": [twin for _, twin in pairs]})}
     params = [{"id": id_, "twin": twin, "twin_sort_at": sort_at[twin]} for id_, twin in pairs]
     for statement in _KEEPSAKES:
-        await tx.run_each(statement, params)
+        await tx.run_many(statement, params)
     for statement in _TAKE_MARKS:
         await tx.run(statement, {"ids": [id_ for id_, _ in pairs]})
 
 
-async def _find(tx: Tx, statements: Sequence[Statement], params: Mapping[str, Any]) -> list[_Twin]:
+async def _find(tx: Tx, statements: Sequence[Statement], params: Mapping[str, Any]) -> list[_Duplicate]:
     """By guid where it can be, else by address."""
-    found: dict[int, _Twin] = {}
+    found: dict[int, _Duplicate] = {}
     for statement in statements:
-        found |= {row[0]: _Twin(*row) for row in await tx.all(statement, params)}
+        found |= {row[0]: _Duplicate(*row) for row in await tx.all(statement, params)}
     return list(found.values())
 
 
-async def _move_followers_rows(tx: Tx, pair: Mapping[str, int], twins: Sequence[_Twin]) -> None:
+async def _move_followers_rows(tx: Tx, pair: Mapping[str, int], twins: Sequence[_Duplicate]) -> None:
     await tx.run(_DROP_DEAD, pair)
     params = [{**pair, "id": each.id, "twin": each.twin, "twin_sort_at": each.sort_at} for each in twins]
     for statement in (*_KEEPSAKES, _UNREAD_ON_TWIN):
-        await tx.run_each(statement, params)
+        await tx.run_many(statement, params)
     gone = {**pair, "ids": [each.id for each in twins]}
     for statement in _DROP_TWINS:
         await tx.run(statement, gone)
@@ -477,7 +477,7 @@ class Twins:
     """Entries that a feed publishes and some of its followers had already."""
 
     feed_id: int
-    pairs: Sequence[_Twin] = ()
+    pairs: Sequence[_Duplicate] = ()
     read: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
     """By user, the arriving entries whose twins they had read."""
 
@@ -508,7 +508,7 @@ async def replace_twins(tx: Tx, twins: Twins) -> None:
         {**pair, "id": each.id, "twin": each.twin, "twin_sort_at": each.sort_at} for each in twins.pairs
     ]
     for statement in (*_KEEPSAKES, _UNREAD_ON_ARRIVED):
-        await tx.run_each(statement, params)
+        await tx.run_many(statement, params)
     await unread_rows.delete_rows_of(tx, gone)
     await tx.run(_DELETE, {"ids": gone})
     await tx.run(_RECOUNT, {**pair, "users": users})

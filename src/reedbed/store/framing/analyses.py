@@ -42,7 +42,7 @@ ANALYSIS_COLUMNS = tuple(analyses.c[name] for name in ANALYSIS_NAMES)
 
 
 @record
-class Attachment:
+class AnalysisAttachment:
     """What is known of an entry's analysis."""
 
     key: str | None
@@ -55,7 +55,7 @@ class Attachment:
 
 
 @record
-class Candidate:
+class AnalysisCandidate:
     """An entry that may have to be read."""
 
     id: int
@@ -68,11 +68,11 @@ class Candidate:
     version: int
     has_full: bool
     full_attempted_at: Instant | None
-    known: Attachment | None
+    known: AnalysisAttachment | None
 
 
 @record
-class Source:
+class AnalysedText:
     """An entry whose text has this key."""
 
     entry_id: int
@@ -89,7 +89,7 @@ class Source:
 
 
 @record
-class Made:
+class GeneratedAnalysis:
     key: str
     content_hash: str
     variant: str
@@ -226,18 +226,18 @@ _needed = (
 _SWEEP = Statement(delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed)))
 
 
-async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, Attachment]:
+async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, AnalysisAttachment]:
     rows = await tx.all(_ATTACHED, {"ids": list(entry_ids)}) if entry_ids else ()
     return {row["entry_id"]: _attachment(row) for row in rows}
 
 
-async def newest(tx: Tx, feed_id: int, *, most: int) -> list[Candidate]:
+async def newest(tx: Tx, feed_id: int, *, most: int) -> list[AnalysisCandidate]:
     rows = await tx.all(_NEWEST, {"feed_id": feed_id, "most": most})
     known = await attached(tx, [row["id"] for row in rows])
     return [_candidate(row, known) for row in rows]
 
 
-async def candidate(tx: Tx, entry_id: int) -> Candidate | None:
+async def candidate(tx: Tx, entry_id: int) -> AnalysisCandidate | None:
     row = await tx.one(_ONE, {"entry_id": entry_id})
     return None if row is None else _candidate(row, await attached(tx, [entry_id]))
 
@@ -247,7 +247,7 @@ async def content_of(tx: Tx, entry_id: int) -> str:
     return await tx.value(_CONTENT, {"entry_id": entry_id}) or ""
 
 
-async def attach(tx: Tx, of: Candidate, key: str, *, url_hash: str | None, of_full: bool) -> None:
+async def attach(tx: Tx, of: AnalysisCandidate, key: str, *, url_hash: str | None, of_full: bool) -> None:
     """From here on the entry waits for this analysis; what it shows stays until that is there."""
     params = {
         "entry_id": of.id,
@@ -269,15 +269,15 @@ async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, in
     return [(row[0], row[1]) for row in await tx.all(_WAITING, {"key": key, "most": most})]
 
 
-async def source_of(tx: Tx, key: str, user_id: int | None) -> Source | None:
+async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysedText | None:
     """None when every entry with this text is gone or has changed, or nobody wants it read any more."""
     row = await tx.one(_SOURCE, {"key": key, "user_id": user_id})
     if row is None:
         return None
-    return Source(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
+    return AnalysedText(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
 
 
-async def save(tx: Tx, made: Made, now: Instant) -> None:
+async def save(tx: Tx, made: GeneratedAnalysis, now: Instant) -> None:
     """The first one stays."""
     await tx.run(
         _SAVE,
@@ -299,16 +299,16 @@ async def exists(tx: Tx, key: str) -> bool:
 
 
 @record
-class Shown:
+class ShownAnalysis:
     analysis: Analysis
     variant: str
     made_at: Instant
 
 
-async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, Shown]:
+async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, ShownAnalysis]:
     """For those of these entries that have one."""
     rows = await tx.all(_SHOWN, {"ids": list(entry_ids)}) if entry_ids else ()
-    return {row[0]: Shown(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
+    return {row[0]: ShownAnalysis(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
 
 
 async def averages(tx: Tx, feed_id: int, after: Instant, span: Millis) -> list[Average]:
@@ -366,8 +366,8 @@ def _written(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _attachment(row: Row) -> Attachment:
-    return Attachment(
+def _attachment(row: Row) -> AnalysisAttachment:
+    return AnalysisAttachment(
         key=row["key"],
         asked_key=row["asked_key"],
         version=row["version"],
@@ -378,8 +378,8 @@ def _attachment(row: Row) -> Attachment:
     )
 
 
-def _candidate(row: Row, known: Mapping[int, Attachment]) -> Candidate:
-    return Candidate(
+def _candidate(row: Row, known: Mapping[int, AnalysisAttachment]) -> AnalysisCandidate:
+    return AnalysisCandidate(
         *tuple(row)[:8],
         has_full=bool(row["has_full"]),
         full_attempted_at=row["full_attempted_at"],

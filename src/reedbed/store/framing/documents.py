@@ -30,7 +30,7 @@ class Document:
 
 
 @record
-class Door:
+class PublicDocument:
     """The feed at an address, as a stranger may know of it."""
 
     feed_id: int
@@ -128,13 +128,13 @@ _AT_ADDRESS = Statement(
 )
 
 
-async def door(tx: Tx, url: str) -> Door | None:
+async def door(tx: Tx, url: str) -> PublicDocument | None:
     """The feed that is there or was; None for an address that is not the operator's to show."""
     row = await tx.one(_DOOR, {"url": url}) or await tx.one(_FORMER_DOOR, {"url": url})
     if row is None:
         return None
     document = None if row["built_at"] is None else Document(bytes(row[2]), row[3], row[4], row[5])
-    return Door(row[0], bool(row[1]), document)
+    return PublicDocument(row[0], bool(row[1]), document)
 
 
 async def hash_of(tx: Tx, feed_id: int) -> str | None:

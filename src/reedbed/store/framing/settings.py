@@ -14,7 +14,7 @@ from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscripti
 
 
 @record
-class About:
+class FramedFeed:
     """What must be known of a feed before its entries are read."""
 
     url: str
@@ -145,13 +145,13 @@ async def settings_of(tx: Tx, feed_id: int) -> FeedFraming | None:
     return None if row is None else FeedFraming(bool(row[0]), row[1], bool(row[2]), row[3])
 
 
-async def about(tx: Tx, feed_id: int) -> About | None:
+async def about(tx: Tx, feed_id: int) -> FramedFeed | None:
     row = await tx.one(_ABOUT, {"feed_id": feed_id})
     if row is None:
         return None
     set_up = row["feed_id"] is not None
     framing = FeedFraming(bool(row[3]), row[4], bool(row[5]), row[6]) if set_up else None
-    return About(row["url"], row["language"], framing)
+    return FramedFeed(row["url"], row["language"], framing)
 
 
 async def put(tx: Tx, feed_id: int, settings: FeedFraming) -> None:
@@ -172,7 +172,7 @@ async def wanted(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     return [row[0] for row in await tx.all(_WANTED, {"ids": list(feed_ids)})] if feed_ids else []
 
 
-async def is_for_everybody(tx: Tx, feed_id: int) -> bool:
+async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
     return await tx.value(_SERVED, {"feed_id": feed_id}) is not None
 
 

@@ -105,5 +105,5 @@ async def recount(tx: Tx, user_id: int) -> list[Drift]:
     """Set right what is wrong, and say what it was."""
     await lock_user(tx, user_id)
     found = [Drift(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
-    await tx.run_each(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in found])
+    await tx.run_many(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in found])
     return found

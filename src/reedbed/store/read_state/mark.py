@@ -100,7 +100,7 @@ async def _apply(tx: Tx, moves: list[_Move], top: int) -> None:
     ]
     if emptied:
         await tx.run(_EMPTY, {"ids": emptied, "top": top})
-    await tx.run_each(_LOWER, partly)
+    await tx.run_many(_LOWER, partly)
 
 
 def _touched(by_feed: bool) -> ClauseElement:
@@ -169,14 +169,14 @@ _LOWER = Statement(
 )
 
 
-MOST_UNREAD_AT_ONCE = 20_000
+MAX_UNREAD_AT_ONCE = 20_000
 """Marking unread writes a row for each entry; so many at most, the newest of them."""
 
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
 @record
-class Chosen:
+class ResolvedSelection:
     """A selection with its feeds and its entry looked up."""
 
     view: str = "all"
@@ -193,21 +193,21 @@ class Chosen:
 
 
 @record
-class _Shape:
+class _MarkVariant:
     change: Literal["read", "unread"]
     view: str
     parts: frozenset[str]
 
 
 async def mark(
-    tx: Tx, user_id: int, chosen: Chosen, *, read: bool, token_hash: str, now: Instant
+    tx: Tx, user_id: int, chosen: ResolvedSelection, *, read: bool, token_hash: str, now: Instant
 ) -> tuple[int, int]:
     """Mark what was chosen read or unread; how many changed, and the step that holds them."""
     change = "read" if read else "unread"
     await lock_user(tx, user_id)
     step_id = await undo.add(tx, user_id, token_hash, change, now)
-    params = {**_params(chosen), "user_id": user_id, "step_id": step_id, "most": MOST_UNREAD_AT_ONCE}
-    changed = await tx.run(_STAGE(_Shape(change, chosen.view, _parts(chosen))), params)
+    params = {**_params(chosen), "user_id": user_id, "step_id": step_id, "most": MAX_UNREAD_AT_ONCE}
+    changed = await tx.run(_STAGE(_MarkVariant(change, chosen.view, _parts(chosen))), params)
     if changed and read:
         await reading.read_rows_of(tx, user_id, step_id)
     elif changed:
@@ -215,12 +215,12 @@ async def mark(
     return changed, step_id
 
 
-def _parts(chosen: Chosen) -> frozenset[str]:
+def _parts(chosen: ResolvedSelection) -> frozenset[str]:
     names = ("ids", "feed_ids", "tag", "up_to", "older_than", "arrived_by", "newer_than", "before")
     return frozenset(name for name in names if getattr(chosen, name) is not None)
 
 
-def _params(chosen: Chosen) -> dict[str, Any]:
+def _params(chosen: ResolvedSelection) -> dict[str, Any]:
     after, before = chosen.newer_than or (0, 0), chosen.before or (0, 0)
     return {
         "ids": chosen.ids,
@@ -236,7 +236,7 @@ def _params(chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _stage(shape: _Shape) -> ClauseElement:
+def _stage(shape: _MarkVariant) -> ClauseElement:
     chosen = _rows_to_read(shape) if shape.change == "read" else _entries_to_unread(shape)
     return insert_selecting(undo_rows).from_select(
         ["undo_id", "entry_id", "feed_id", "sort_at", "kept"], chosen
@@ -248,7 +248,7 @@ _SELECTED_STEP_ID: ColumnElement[int] = bindparam("step_id", type_=BigInteger)
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
-def _rows_to_read(shape: _Shape) -> Any:
+def _rows_to_read(shape: _MarkVariant) -> Any:
     small = _small(shape)
     rows = rows_of_entries() if small else unread
     return (
@@ -263,7 +263,7 @@ def _rows_to_read(shape: _Shape) -> Any:
     )
 
 
-def _entries_to_unread(shape: _Shape) -> Any:
+def _entries_to_unread(shape: _MarkVariant) -> Any:
     small = _small(shape)
     join = in_order if small else Join
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
@@ -284,7 +284,7 @@ def _entries_to_unread(shape: _Shape) -> Any:
     )
 
 
-def _small(shape: _Shape) -> list[ColumnElement[bool]]:
+def _small(shape: _MarkVariant) -> list[ColumnElement[bool]]:
     """What names its entries is begun with; the rest filters."""
     conditions: list[ColumnElement[bool]] = []
     if "ids" in shape.parts:
@@ -301,7 +301,10 @@ def _small(shape: _Shape) -> list[ColumnElement[bool]]:
 
 
 def _chosen(
-    shape: _Shape, entry_id: ColumnElement[Any], feed_id: ColumnElement[Any], sort_at: ColumnElement[Any]
+    shape: _MarkVariant,
+    entry_id: ColumnElement[Any],
+    feed_id: ColumnElement[Any],
+    sort_at: ColumnElement[Any],
 ) -> list[ColumnElement[bool]]:
     place = tuple_(sort_at, entry_id)
     conditions: dict[str, ColumnElement[bool]] = {

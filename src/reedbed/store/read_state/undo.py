@@ -153,7 +153,7 @@ async def _marks_back(tx: Tx, step: Step) -> bool:
         for mark in step.marks
         if mark.feed_id in now
     ]
-    await tx.run_each(_MARK_BACK, put_back)
+    await tx.run_many(_MARK_BACK, put_back)
     return True
 
 

@@ -114,8 +114,8 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
         *await tx.each(_COUNT_NEWS("one"), some),
     ):
         reached[feed_id].add(user_id)
-    await tx.run_each(_INSERT_NEWS("most"), [each for each in most if reached[each["feed_id"]]])
-    await tx.run_each(_INSERT_NEWS("one"), some)
+    await tx.run_many(_INSERT_NEWS("most"), [each for each in most if reached[each["feed_id"]]])
+    await tx.run_many(_INSERT_NEWS("one"), some)
     return reached
 
 

@@ -17,25 +17,33 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.search import postgresql as tsvector
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search import texts
-from reedbed.store.search.filters import Narrow, NoSuchList, Words, allowed, narrow, unknown_names, words_of
+from reedbed.store.search.filters import (
+    NoSuchList,
+    SearchFilter,
+    Words,
+    allowed,
+    narrow,
+    unknown_names,
+    words_of,
+)
 from reedbed.store.search.planner import (
     Checked,
-    Found,
+    FoundIds,
     Hit,
+    IdRange,
     Lists,
-    Span,
+    SearchPlan,
     Stepped,
-    Way,
-    first_to_fill,
+    fill_page,
     ids_of,
     listed,
     lists_of,
 )
 
 __all__ = [
-    "Found",
-    "Narrow",
+    "FoundIds",
     "NoSuchList",
+    "SearchFilter",
     "clear",
     "empty_some",
     "find",
@@ -82,7 +90,7 @@ class _Engine(Protocol):
     async def index_missing(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
     async def plan(self, tx: Tx, words: Words) -> Any: ...
-    async def matches(self, tx: Tx, plan: Any, span: Span, most: int) -> list[Hit]: ...
+    async def matches(self, tx: Tx, plan: Any, span: IdRange, most: int) -> list[Hit]: ...
     async def check(self, tx: Tx, plan: Any, ids: Sequence[int], most: float) -> Checked | None:
         """None where it would cost more than so many µs."""
         ...
@@ -95,7 +103,7 @@ class _Engine(Protocol):
         """µs for holding an entry against the words, at most."""
         ...
 
-    def toll(self, plan: Any) -> float:
+    def fixed_cost(self, plan: Any) -> float:
         """µs before the first match is told."""
         ...
 
@@ -160,41 +168,41 @@ async def find(
     tx: Tx,
     user_id: int,
     query: SearchQuery,
-    narrowed: Narrow,
+    narrowed: SearchFilter,
     *,
     read: Callable[[str], str],
     order: Order = "newest",
     cursor: Cursor | None = None,
     limit: int = 50,
     patience: int = 1,
-) -> Found:
+) -> FoundIds:
     """What this user can see of it, in display order.
 
     `read` takes the words out of sanitised markup. With `patience` the page may cost so many times as much.
     """
     engine = _engine(tx)
     search = _Search(tx, user_id, narrowed, engine, await engine.plan(tx, words_of(query)), read)
-    span = Span(order, narrowed.after, narrowed.before, cursor)
-    return await first_to_fill(search.ways(span), limit, engine.BUDGET * patience)
+    span = IdRange(order, narrowed.after, narrowed.before, cursor)
+    return await fill_page(search.ways(span), limit, engine.BUDGET * patience)
 
 
 @dataclass(slots=True)
 class _Search:
     tx: Tx
     user_id: int
-    narrowed: Narrow
+    narrowed: SearchFilter
     engine: _Engine
     plan: _Plan
     read: Callable[[str], str]
     lists: Lists | None = None
     """Known when the first step along them is taken."""
 
-    def ways(self, span: Span) -> list[Way]:
+    def ways(self, span: IdRange) -> list[SearchPlan]:
         """Places on SQLite belong to the way they were found on."""
         each = self._looking(1) + (TEXT_COST if self.plan.text else 0.0)
-        by_words = Way(self._from_words, span, each, self.engine.FIRST_HITS, self._toll)
+        by_words = SearchPlan(self._from_words, span, each, self.engine.FIRST_HITS, self._toll)
         in_list = each + self.engine.usual(self.plan)
-        by_list = Way(self._from_list, span, in_list, FIRST_LISTED, weigh=self._weigh)
+        by_list = SearchPlan(self._from_list, span, in_list, FIRST_LISTED, weigh=self._weigh)
         if not self.plan.index.groups:
             return [by_list]
         if span.beyond is None or self.engine is tsvector:
@@ -216,16 +224,16 @@ class _Search:
         return self.lists
 
     def _toll(self) -> float:
-        return self.engine.toll(self.plan)
+        return self.engine.fixed_cost(self.plan)
 
-    async def _from_words(self, span: Span, most: int) -> Stepped:
-        toll = self._toll()
+    async def _from_words(self, span: IdRange, most: int) -> Stepped:
+        fixed_cost = self._toll()
         hits = await self.engine.matches(self.tx, self.plan, span, most)
         seen = await self._allowed(ids_of(hits))
         checked = await self._read(seen)
-        return Stepped(hits, checked.good, toll + self._looking(len(hits)) + checked.cost)
+        return Stepped(hits, checked.good, fixed_cost + self._looking(len(hits)) + checked.cost)
 
-    async def _from_list(self, span: Span, most: int) -> Stepped:
+    async def _from_list(self, span: IdRange, most: int) -> Stepped:
         lists = await self._lists()
         hits = await listed(self.tx, self.user_id, self.narrowed, lists, span, most)
         ids = ids_of(hits)

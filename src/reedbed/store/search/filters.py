@@ -34,7 +34,7 @@ _USER = bindparam("user_id", type_=BigInteger)
 
 
 @record
-class Narrow:
+class SearchFilter:
     unread: bool | None = None
     """None does not ask, as with the others."""
     starred: bool | None = None
@@ -71,7 +71,7 @@ class Narrow:
 
 
 @record
-class _Shape:
+class _FilterVariant:
     table: FromClause
     unread: bool | None
     starred: bool | None
@@ -90,14 +90,14 @@ class _Shape:
     before: bool
 
 
-async def allowed(tx: Tx, user_id: int, narrow: Narrow, ids: Sequence[int]) -> set[int]:
+async def allowed(tx: Tx, user_id: int, narrow: SearchFilter, ids: Sequence[int]) -> set[int]:
     """Which of these entries the user can see in the narrowed list."""
     rows = await tx.all(_ALLOWED(_shape(narrow)), {**params_of(user_id, narrow), "ids": list(ids)})
     return {row[0] for row in rows}
 
 
-def _shape(narrow: Narrow) -> _Shape:
-    return _Shape(
+def _shape(narrow: SearchFilter) -> _FilterVariant:
+    return _FilterVariant(
         table=narrow.of_table,
         unread=narrow.unread,
         starred=narrow.starred,
@@ -115,7 +115,7 @@ def _shape(narrow: Narrow) -> _Shape:
     )
 
 
-def params_of(user_id: int, narrow: Narrow) -> dict[str, Any]:
+def params_of(user_id: int, narrow: SearchFilter) -> dict[str, Any]:
     feeds, tags = sorted(narrow.feeds or ()), sorted(narrow.tags)
     return {
         "user_id": user_id,
@@ -133,7 +133,7 @@ def params_of(user_id: int, narrow: Narrow) -> dict[str, Any]:
     }
 
 
-def _select_allowed(shape: _Shape) -> ClauseElement:
+def _select_allowed(shape: _FilterVariant) -> ClauseElement:
     """Where a row of the user's says it all, the entry itself is not read."""
     table, conditions = shape.table, _conditions(shape)
     if table is entries:
@@ -154,11 +154,11 @@ def _alive(table: FromClause) -> list[ColumnElement[bool]]:
     return [above_mark(unread)] if table is unread else []
 
 
-def _conditions(shape: _Shape) -> list[ColumnElement[bool]]:
+def _conditions(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     return [*_seen_by_user(shape), *_in_feeds(shape), *_tagged(shape), *_in_language(shape), *_in_time(shape)]
 
 
-def _seen_by_user(shape: _Shape) -> list[ColumnElement[bool]]:
+def _seen_by_user(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     states = (
         (unread, shape.unread, is_unread(entries.c.id)),
         (starred, shape.starred, has_mark(starred, entries.c.id)),
@@ -178,7 +178,7 @@ def _seen_by_user(shape: _Shape) -> list[ColumnElement[bool]]:
     return asked
 
 
-def _in_feeds(shape: _Shape) -> list[ColumnElement[bool]]:
+def _in_feeds(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.feeds == "one":
         conditions.append(entries.c.feed_id == bindparam("feed"))
@@ -189,7 +189,7 @@ def _in_feeds(shape: _Shape) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _tagged(shape: _Shape) -> list[ColumnElement[bool]]:
+def _tagged(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.tags:
         conditions.append(_tags_among("tags") == bindparam("tags_wanted", type_=BigInteger))
@@ -208,7 +208,7 @@ def _tags_among(name: str) -> ColumnElement[int]:
     )
 
 
-def _in_language(shape: _Shape) -> list[ColumnElement[bool]]:
+def _in_language(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.languages:
         conditions.append(_language_among("languages"))
@@ -223,7 +223,7 @@ def _language_among(name: str) -> ColumnElement[bool]:
     return or_(among(language, name, Text()), among(func.substr(language, 1, 2), name, Text()))
 
 
-def _in_time(shape: _Shape) -> list[ColumnElement[bool]]:
+def _in_time(shape: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if shape.after:
         conditions.append(entries.c.sort_at >= bindparam("after"))
@@ -253,7 +253,9 @@ class NoSuchList:
     """The view names a feed or folder that is not this user's."""
 
 
-async def narrow(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> Narrow | NoSuchList | None:
+async def narrow(
+    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery
+) -> SearchFilter | NoSuchList | None:
     """None: nothing can be in it."""
     states = _states(query, view)
     if states is None:
@@ -287,7 +289,7 @@ async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filte
     )
 
 
-def _states(query: SearchQuery, view: ViewQuery) -> Narrow | None:
+def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
     asked: dict[str, bool] = {} if view.view == "all" else {view.view: True}
     for each in _of_kind(query, "is"):
         name, wanted = ("unread", each.negated) if each.value == "read" else (each.value, not each.negated)
@@ -295,7 +297,7 @@ def _states(query: SearchQuery, view: ViewQuery) -> Narrow | None:
             return None
     after = max((moment for moment in (query.after, view.since) if moment is not None), default=None)
     languages = {each.value.lower(): each.negated for each in _of_kind(query, "lang")}
-    return Narrow(
+    return SearchFilter(
         unread=asked.get("unread"),
         starred=asked.get("starred"),
         later=asked.get("later"),
@@ -315,7 +317,9 @@ async def _within(tx: Tx, user_id: int, view: ViewQuery) -> frozenset[int] | NoS
     return NoSuchList() if found is None else frozenset(found)
 
 
-async def _in_named_feeds(tx: Tx, user_id: int, query: SearchQuery, narrowed: Narrow) -> Narrow | None:
+async def _in_named_feeds(
+    tx: Tx, user_id: int, query: SearchQuery, narrowed: SearchFilter
+) -> SearchFilter | None:
     by_feed, by_folder = _of_kind(query, "feed"), _of_kind(query, "folder")
     if not by_feed and not by_folder:
         return narrowed if narrowed.feeds != frozenset() else None
@@ -336,8 +340,8 @@ async def _in_named_feeds(tx: Tx, user_id: int, query: SearchQuery, narrowed: Na
 
 
 async def _with_named_tags(
-    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery, narrowed: Narrow
-) -> Narrow | None:
+    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery, narrowed: SearchFilter
+) -> SearchFilter | None:
     asked = _of_kind(query, "tag")
     if view.tag is None and not asked:
         return narrowed

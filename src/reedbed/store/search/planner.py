@@ -26,7 +26,7 @@ from reedbed.store.engine.statements import (
     select,
     up_to,
 )
-from reedbed.store.search.filters import Narrow, params_of
+from reedbed.store.search.filters import SearchFilter, params_of
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.tables import feeds as all_feeds
 
@@ -44,7 +44,7 @@ def ids_of(hits: Sequence[Hit]) -> tuple[int, ...]:
 
 
 @record
-class Span:
+class IdRange:
     order: Order
     after: Instant | None = None
     """At or after this moment."""
@@ -68,7 +68,7 @@ STEP_COST = 500.0
 
 
 @record
-class Found:
+class FoundIds:
     ids: tuple[int, ...]
     """In the order asked for."""
     next: Cursor | None
@@ -86,14 +86,14 @@ class Stepped:
 
 
 @dataclass(slots=True)
-class Way:
-    step: Callable[[Span, int], Awaitable[Stepped]]
-    span: Span
+class SearchPlan:
+    step: Callable[[IdRange, int], Awaitable[Stepped]]
+    span: IdRange
     guess: float
     """µs for each match, as long as nothing is known."""
     size: int
     """Of the first step, if it can be afforded."""
-    toll: Callable[[], float] = lambda: 0.0
+    fixed_cost: Callable[[], float] = lambda: 0.0
     """µs for a step of any length."""
     weigh: Callable[[], Awaitable[float]] | None = None
     """µs for each entry, asked for before the first step."""
@@ -105,14 +105,14 @@ class Way:
     def price(self, limit: int) -> float:
         """What the rest of the page will cost, if it goes on as it went."""
         each = self.spent / (len(self.found) + 0.5) if self.looked else self.guess
-        return self._missing(limit) * each + self.toll()
+        return self._missing(limit) * each + self.fixed_cost()
 
-    async def go_on(self, limit: int, purse: float) -> float:
+    async def go_on(self, limit: int, budget_ms: float) -> float:
         if self.looked:
-            size = self._next_size(limit, purse)
+            size = self._next_size(limit, budget_ms)
         else:
             each = await self.weigh() if self.weigh else self.guess
-            size = max(SHORTEST, min(max(self.size, limit + 1), int(purse / each)))
+            size = max(SHORTEST, min(max(self.size, limit + 1), int(budget_ms / each)))
         stepped = await self.step(self.span, size)
         self.found += [hit for hit in stepped.hits if hit.entry_id in stepped.good]
         self.looked += len(stepped.hits)
@@ -123,31 +123,31 @@ class Way:
             self.span = replace(self.span, beyond=stepped.hits[-1].place)
         return cost
 
-    def _next_size(self, limit: int, purse: float) -> int:
+    def _next_size(self, limit: int, budget_ms: float) -> int:
         likely = self._missing(limit) * self.looked / (len(self.found) + 0.5)
-        affordable = purse / (self.spent / self.looked)
+        affordable = budget_ms / (self.spent / self.looked)
         return max(SHORTEST, int(min(likely * 1.4, affordable, self.looked * 3)))
 
     def _missing(self, limit: int) -> int:
         return limit + 1 - len(self.found)
 
 
-async def first_to_fill(ways: Sequence[Way], limit: int, purse: float) -> Found:
-    least = purse / 20
-    while purse > least:
-        affordable = [way for way in ways if way.toll() < purse]
+async def fill_page(ways: Sequence[SearchPlan], limit: int, budget_ms: float) -> FoundIds:
+    least = budget_ms / 20
+    while budget_ms > least:
+        affordable = [way for way in ways if way.fixed_cost() < budget_ms]
         if not affordable and any(way.looked for way in ways):
             break
         way = min(affordable or ways, key=lambda each: each.price(limit))
-        purse -= await way.go_on(limit, purse)
+        budget_ms -= await way.go_on(limit, budget_ms)
         if way.ended or len(way.found) > limit:
             last = way.found[limit - 1].place if len(way.found) > limit else None
-            return Found(ids_of(way.found[:limit]), last)
+            return FoundIds(ids_of(way.found[:limit]), last)
     farthest = max(ways, key=_progress)
-    return Found(ids_of(farthest.found), farthest.span.beyond)
+    return FoundIds(ids_of(farthest.found), farthest.span.beyond)
 
 
-def _progress(way: Way) -> tuple[int, float]:
+def _progress(way: SearchPlan) -> tuple[int, float]:
     """How many it found; of ways that found as many, how far it came."""
     if way.span.beyond is None:
         return 0, float("-inf")
@@ -196,14 +196,14 @@ class Lists:
         return 1 if self.feeds is None else max(1, len(self.feeds))
 
 
-async def lists_of(tx: Tx, user_id: int, narrow: Narrow) -> Lists:
+async def lists_of(tx: Tx, user_id: int, narrow: SearchFilter) -> Lists:
     feeds = await _few_feeds(tx, user_id, narrow)
     if feeds is not None and await _are_most(tx, user_id, narrow, len(feeds)):
         feeds = None
     return Lists(feeds)
 
 
-async def _few_feeds(tx: Tx, user_id: int, narrow: Narrow) -> list[int] | None:
+async def _few_feeds(tx: Tx, user_id: int, narrow: SearchFilter) -> list[int] | None:
     """The feeds whose lists can be merged; None where there is one list to walk."""
     if narrow.feeds is not None and narrow.of_table in (entries, unread):
         return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= FEW else None
@@ -213,7 +213,7 @@ async def _few_feeds(tx: Tx, user_id: int, narrow: Narrow) -> list[int] | None:
     return [row[0] for row in rows] if len(rows) <= FEW else None
 
 
-async def _are_most(tx: Tx, user_id: int, narrow: Narrow, number: int) -> bool:
+async def _are_most(tx: Tx, user_id: int, narrow: SearchFilter, number: int) -> bool:
     """Whether so many feeds are such a part of all in the list that it is shorter to pass over the others."""
     most = number * number // PASSED_OVER
     counted = _COUNT_FEEDS if narrow.of_table is entries else _COUNT_OWN_FEEDS
@@ -221,7 +221,9 @@ async def _are_most(tx: Tx, user_id: int, narrow: Narrow, number: int) -> bool:
     return number <= most and await tx.value(counted, given) <= most
 
 
-async def listed(tx: Tx, user_id: int, narrow: Narrow, lists: Lists, span: Span, most: int) -> list[Hit]:
+async def listed(
+    tx: Tx, user_id: int, narrow: SearchFilter, lists: Lists, span: IdRange, most: int
+) -> list[Hit]:
     """What lies next. `narrowing.allowed` says what of it belongs to the narrowed list."""
     bounds = _Bounds(span.order, span.beyond is not None, span.after is not None, span.before is not None)
     if lists.feeds is None:

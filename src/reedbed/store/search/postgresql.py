@@ -19,7 +19,7 @@ from reedbed.domain.search import SearchWords
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST, Statement
 from reedbed.store.search.filters import NO_WORDS, Part, Words
-from reedbed.store.search.planner import Checked, Hit, Span
+from reedbed.store.search.planner import Checked, Hit, IdRange
 
 BUDGET = 80_000.0
 FIRST_HITS: int = 500
@@ -82,7 +82,7 @@ _SIZE = Statement(
 
 
 @dataclass(slots=True)
-class Plan:
+class PostgresqlPlan:
     index: Words
     text: Words
     entries: float
@@ -99,11 +99,11 @@ class Plan:
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    await tx.run_each(_INDEX, _given(rows))
+    await tx.run_many(_INDEX, _given(rows))
 
 
 async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    await tx.run_each(_INDEX_MISSING, _given(rows))
+    await tx.run_many(_INDEX_MISSING, _given(rows))
 
 
 def _given(rows: Sequence[tuple[int, SearchWords]]) -> list[dict[str, int | str]]:
@@ -114,14 +114,14 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
     """A vector goes with its entry."""
 
 
-async def plan(tx: Tx, words: Words) -> Plan:
+async def plan(tx: Tx, words: Words) -> PostgresqlPlan:
     size = await tx.one(_SIZE)
     entries, length = (size[0], float(size[1] or LONG)) if size else (0.0, LONG)
     share = min(max((length - SHORT) / (LONG - SHORT), 0.0), 1.0)
-    return Plan(words, NO_WORDS, max(entries, 0.0), SHORT_COST + share * (LONG_COST - SHORT_COST))
+    return PostgresqlPlan(words, NO_WORDS, max(entries, 0.0), SHORT_COST + share * (LONG_COST - SHORT_COST))
 
 
-async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
+async def matches(tx: Tx, plan: PostgresqlPlan, span: IdRange, most: int) -> list[Hit]:
     first = Cursor(HIGHEST, 0) if span.order == "newest" else Cursor(LOWEST, 0)
     beyond = span.beyond or first
     params = {
@@ -136,7 +136,7 @@ async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
     return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in rows]
 
 
-async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked:
+async def check(tx: Tx, plan: PostgresqlPlan, ids: Sequence[int], most: float) -> Checked:
     """Which of these entries match."""
     words = plan.index
     asked = expression(words) if words.groups else _any_of(words.excluded)
@@ -150,15 +150,15 @@ async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked:
     return Checked(matching if words.groups else set(ids) - matching, cost)
 
 
-def usual(plan: Plan) -> float:
+def usual(plan: PostgresqlPlan) -> float:
     return plan.asking
 
 
-async def weigh(tx: Tx, plan: Plan) -> float:
+async def weigh(tx: Tx, plan: PostgresqlPlan) -> float:
     return plan.asking
 
 
-def toll(plan: Plan) -> float:
+def fixed_cost(plan: PostgresqlPlan) -> float:
     """Of gathering all matches, if there are as many everywhere as among the entries asked so far.
 
     GIN knows neither the order of words nor their weights, so for those every vector is asked nevertheless.

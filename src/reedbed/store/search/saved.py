@@ -87,7 +87,7 @@ async def place(tx: Tx, user_id: int, search_ids: Sequence[int]) -> None:
     rows = [
         {"owner": user_id, "search": search_id, "place": place} for place, search_id in enumerate(search_ids)
     ]
-    await tx.run_each(_PLACE, rows)
+    await tx.run_many(_PLACE, rows)
 
 
 async def remove(tx: Tx, user_id: int, search_id: int) -> bool:

@@ -32,7 +32,7 @@ from reedbed.domain.times import SECOND, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST, Statement
 from reedbed.store.search.filters import NO_WORDS, Part, Words
-from reedbed.store.search.planner import Checked, Hit, Span
+from reedbed.store.search.planner import Checked, Hit, IdRange
 
 Number = TypeVar("Number", int, float)
 
@@ -181,7 +181,7 @@ async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
     await tx.run(_ABANDON, {"ids": [entry_id for entry_id, _ in rows]})
     keys = await _claim_keys(tx, {entry_id: _digest(words) for entry_id, words in rows})
     keyed = {keys[entry_id]: words for entry_id, words in rows if entry_id in keys}
-    await tx.run_each(_INSERT, _in_order(keyed))
+    await tx.run_many(_INSERT, _in_order(keyed))
 
 
 async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
@@ -194,8 +194,8 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
     said = {entry_id: {_digest(words): words for words in possible} for entry_id, possible in rows}
     written = await tx.all(_WRITTEN, {"ids": list(said)})
     keyed = {key: said[id_][digest] for id_, key, digest in written if digest in said[id_]}
-    await tx.run_each(_FORGET, _in_order(keyed))
-    await tx.run_each(_FORGET_KEY, [{"key": key} for key in keyed])
+    await tx.run_many(_FORGET, _in_order(keyed))
+    await tx.run_many(_FORGET_KEY, [{"key": key} for key in keyed])
 
 
 def _in_order(keyed: Mapping[int, SearchWords]) -> list[dict[str, int | str]]:
@@ -207,7 +207,7 @@ def _in_order(keyed: Mapping[int, SearchWords]) -> list[dict[str, int | str]]:
 
 
 @dataclass(slots=True)
-class Plan:
+class SqlitePlan:
     index: Words
     text: Words
     """What FTS5 could only say by gathering too much: prefixes that begin a large part of all text."""
@@ -226,10 +226,10 @@ class _Weight:
     """From the first key to the last."""
 
 
-async def plan(tx: Tx, words: Words) -> Plan:
+async def plan(tx: Tx, words: Words) -> SqlitePlan:
     prefixes = [part for part in dict.fromkeys(words.parts) if part.prefix]
     if not prefixes:
-        return Plan(words, NO_WORDS)
+        return SqlitePlan(words, NO_WORDS)
     pages, _ = await _pages(tx, [(part.tokens[-1], f"{part.tokens[-1]}\U0010ffff") for part in prefixes])
     gathered, broad = 0.0, set[Part]()
     for number, part in sorted(zip(pages, prefixes, strict=True), key=_first):
@@ -237,16 +237,16 @@ async def plan(tx: Tx, words: Words) -> Plan:
             broad.add(part)
         else:
             gathered += number
-    return Plan(*words.split(broad), gathered)
+    return SqlitePlan(*words.split(broad), gathered)
 
 
-async def matches(tx: Tx, plan: Plan, span: Span, most: int) -> list[Hit]:
+async def matches(tx: Tx, plan: SqlitePlan, span: IdRange, most: int) -> list[Hit]:
     given = {"match": expression(plan.index), **_keys(span), "most": most}
     rows = await tx.all(_MATCHES[span.order], given)
     return [Hit(Cursor(key * SECOND, 0), entry_id) for key, entry_id in rows]
 
 
-async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked | None:
+async def check(tx: Tx, plan: SqlitePlan, ids: Sequence[int], most: float) -> Checked | None:
     """Which of these entries match; None if that is too dear."""
     words = plan.index
     keys = {row[0]: row[1] for row in await tx.all(_KEYS_OF, {"ids": list(ids)})}
@@ -256,7 +256,7 @@ async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked 
     await weigh(tx, plan)
     assert plan.weight
     weight = plan.weight
-    walking = toll(plan) + weight.walking * (last - first + 1) / (weight.seconds + 1)
+    walking = fixed_cost(plan) + weight.walking * (last - first + 1) / (weight.seconds + 1)
     looking_up = weight.looking_up * len(keys)
     walks = plan.gathered > 0 or walking < looking_up
     if (walking if walks else looking_up) > most:
@@ -268,17 +268,17 @@ async def check(tx: Tx, plan: Plan, ids: Sequence[int], most: float) -> Checked 
     return Checked(found if words.groups else set(ids) - found, cost)
 
 
-def toll(plan: Plan) -> float:
+def fixed_cost(plan: SqlitePlan) -> float:
     """Matches come in order and one by one here; only those of a prefix are gathered first."""
     return plan.gathered * PREFIX_COST
 
 
-def usual(plan: Plan) -> float:
+def usual(plan: SqlitePlan) -> float:
     """A prefix that can be gathered at all is in one of ten entries at most."""
     return 10 * CHECK_COST if plan.gathered else CHECK_COST
 
 
-async def weigh(tx: Tx, plan: Plan) -> float:
+async def weigh(tx: Tx, plan: SqlitePlan) -> float:
     if plan.weight is None:
         parts = plan.index.parts
         tokens = [token for part in parts for token in part.tokens]
@@ -357,7 +357,7 @@ async def _claim_keys(tx: Tx, digests: Mapping[int, int]) -> dict[int, int]:
     waiting, width = list(seconds), 1
     while waiting and width <= 2**40:
         # Asking afterwards who was lucky is several times cheaper than RETURNING for each row.
-        await tx.run_each(
+        await tx.run_many(
             _CLAIM,
             [
                 {"key": seconds[id_] + _drift(id_, width), "id": id_, "digest": digests[id_]}
@@ -373,7 +373,7 @@ def _drift(entry_id: int, width: int) -> int:
     return entry_id * 2_654_435_761 // 128 % width
 
 
-def _keys(span: Span) -> dict[str, int]:
+def _keys(span: IdRange) -> dict[str, int]:
     """The open range of keys between two moments, or beyond the key of the last match."""
     above = LOWEST if span.after is None else _second(span.after) - 1
     below = HIGHEST if span.before is None else _second(span.before) + _DRIFT

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
 from reedbed.domain.records import record
-from reedbed.domain.search import Candidate
+from reedbed.domain.search import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, select
 from reedbed.store.tables import entries, entry_bodies
 
-Place = tuple[Instant, int]
+ReadingList = tuple[Instant, int]
 """Where an entry stands: its `sort_at` and its id."""
-NEWEST: Place = (HIGHEST, 0)
+NEWEST: ReadingList = (HIGHEST, 0)
 
-MOST_READ = 60_000
+MAX_READ = 60_000
 """Characters of markup; an excerpt comes from the first part of a text."""
 
 _CANDIDATES = Statement(
@@ -27,7 +27,7 @@ _TEXT_OF_ALL = func.coalesce(
     entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content
 )
 _BODIES = Statement(
-    select(entry_bodies.c.entry_id, func.substr(_TEXT_OF_ALL, 1, MOST_READ)).where(
+    select(entry_bodies.c.entry_id, func.substr(_TEXT_OF_ALL, 1, MAX_READ)).where(
         among(entry_bodies.c.entry_id, "ids")
     )
 )
@@ -84,7 +84,7 @@ _TEXTS = Statement(
 _UNINDEXED = Shapes(_select_unindexed)
 
 
-async def unindexed(tx: Tx, most: int, beyond: Place = NEWEST) -> list[Unindexed]:
+async def unindexed(tx: Tx, most: int, beyond: ReadingList = NEWEST) -> list[Unindexed]:
     """The newest entries that the index lacks, of those older than this place."""
     params = {"most": most, "at": beyond[0], "id": beyond[1]}
     return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
@@ -105,8 +105,8 @@ async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
     ]
 
 
-async def candidates(tx: Tx, ids: Sequence[int]) -> list[Candidate]:
-    return [Candidate(*row) for row in await tx.all(_CANDIDATES, {"ids": list(ids)})]
+async def candidates(tx: Tx, ids: Sequence[int]) -> list[RankCandidate]:
+    return [RankCandidate(*row) for row in await tx.all(_CANDIDATES, {"ids": list(ids)})]
 
 
 async def bodies(tx: Tx, ids: Sequence[int]) -> dict[int, str]:

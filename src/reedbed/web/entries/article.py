@@ -9,8 +9,8 @@ from reedbed.domain.articles import shown_content
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
-from reedbed.domain.subscriptions import ShelfFeed
-from reedbed.domain.summaries import EXTRACT, SummaryState, Wait
+from reedbed.domain.subscriptions import FollowedFeedRow
+from reedbed.domain.summaries import EXTRACT, ModelWait, SummaryState
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.services.ai import variant_for_feed
@@ -18,11 +18,18 @@ from reedbed.services.images import Pictures
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
 from reedbed.store.engine.database import Tx
-from reedbed.web.entries.lists import Place
-from reedbed.web.formats import coming_moment, full_moment
-from reedbed.web.i18n import ngettext, retell, translate
+from reedbed.web.entries.lists import ReadingList
+from reedbed.web.formats import coming_time, full_time
+from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.sidebar import icon_address
-from reedbed.web.views.entries import Article, Enclosure, FullText, Highlight, Neighbour, Summary
+from reedbed.web.views.entries import (
+    ArticleView,
+    EnclosureView,
+    FullText,
+    HighlightView,
+    Neighbour,
+    SummaryView,
+)
 from reedbed.web.views.layout import feed_mark
 
 WORDS_PER_MINUTE = 230
@@ -31,30 +38,30 @@ BYTES_PER_MB = 1_000_000
 
 def build_article(
     entry: Entry,
-    feed: ShelfFeed | None,
+    feed: FollowedFeedRow | None,
     *,
-    place: Place | None,
+    place: ReadingList | None,
     pictures: Pictures,
     now: Instant,
     zone: tzinfo,
     known_tags: tuple[str, ...],
-    highlights: tuple[Highlight, ...] = (),
+    highlights: tuple[HighlightView, ...] = (),
     bookmarked: bool = False,
     around: tuple[EntryRow | None, EntryRow | None] = (None, None),
-    summary: Summary | None = None,
+    summary: SummaryView | None = None,
     show_full: bool | None = None,
     full_failed: str = "",
-) -> Article:
+) -> ArticleView:
     row = entry.row
     title = feed.title if feed else ""
     content = _content(entry, feed, show_full=show_full)
-    return Article(
+    return ArticleView(
         id=row.id,
         title=row.title or translate("Without a title"),
         feed_name=title,
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
-        when=full_moment(row.sort_at, now, zone),
+        when=full_time(row.sort_at, now, zone),
         body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
@@ -72,14 +79,14 @@ def build_article(
         full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
         enclosures=tuple(_enclosure(one) for one in entry.enclosures),
         versions=row.version - 1,
-        changed=full_moment(row.changed_at, now, zone) if row.changed_at else None,
+        changed=full_time(row.changed_at, now, zone) if row.changed_at else None,
         highlights=highlights,
         previous=_neighbour(around[0], place),
         next=_neighbour(around[1], place),
     )
 
 
-def _content(entry: Entry, feed: ShelfFeed | None, *, show_full: bool | None) -> str:
+def _content(entry: Entry, feed: FollowedFeedRow | None, *, show_full: bool | None) -> str:
     """`show_full` is what the reader has just asked for; None means by the feed's full-text mode."""
     if show_full is None:
         return shown_content(entry, feed.full_text if feed else "never")
@@ -92,7 +99,7 @@ def _minutes(words: int) -> str:
     return ngettext("%(num)s min", "%(num)s min", max(1, round(words / WORDS_PER_MINUTE)))
 
 
-def _enclosure(one: EntryEnclosure) -> Enclosure:
+def _enclosure(one: EntryEnclosure) -> EnclosureView:
     kind = (one.type or "").partition("/")[0]
     facts: list[str] = []
     if one.duration:
@@ -101,7 +108,7 @@ def _enclosure(one: EntryEnclosure) -> Enclosure:
         facts.append(
             f"{one.length / BYTES_PER_MB:.0f}\u00a0MB" if one.length > BYTES_PER_MB else "<1\u00a0MB"
         )
-    return Enclosure(
+    return EnclosureView(
         url=one.url,
         kind=kind if kind in ("audio", "video", "image") and one.url.startswith("https:") else "file",
         name=one.title or one.url.rpartition("/")[2].partition("?")[0] or one.url,
@@ -110,7 +117,7 @@ def _enclosure(one: EntryEnclosure) -> Enclosure:
     )
 
 
-def _neighbour(row: EntryRow | None, place: Place | None) -> Neighbour | None:
+def _neighbour(row: EntryRow | None, place: ReadingList | None) -> Neighbour | None:
     if row is None or place is None:
         return None
     return Neighbour(
@@ -118,22 +125,22 @@ def _neighbour(row: EntryRow | None, place: Place | None) -> Neighbour | None:
     )
 
 
-def shown_highlight(one: KeptHighlight, now: Instant, zone: tzinfo) -> Highlight:
-    when = full_moment(one.created_at, now, zone)
+def shown_highlight(one: KeptHighlight, now: Instant, zone: tzinfo) -> HighlightView:
+    when = full_time(one.created_at, now, zone)
     passage = one.passage
-    return Highlight(one.id, passage.quote, one.note, when, passage.prefix, passage.suffix)
+    return HighlightView(one.id, passage.quote, one.note, when, passage.prefix, passage.suffix)
 
 
-LEAST_WORDS = 120
+MIN_WORDS = 120
 """A shorter entry is read as quickly as its summary."""
 SECONDS = 4
 SECONDS_BUILT_IN = 1
 
 
-async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry) -> Summary | None:
+async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry) -> SummaryView | None:
     """What is there; where nobody has asked yet, the block asks by itself once it is shown."""
     caller = _caller(request)
-    if caller is None or (entry.row.words < LEAST_WORDS and not entry.full_content):
+    if caller is None or (entry.row.words < MIN_WORDS and not entry.full_content):
         return None
     variant = await variant_for_feed(tx, runtime, caller.user, entry.row.feed_id)
     state = await shown_summary(tx, entry, variant)
@@ -147,29 +154,31 @@ async def lines_for(request: Request, runtime: Runtime, tx: Tx, ids: list[int]) 
     return {} if caller is None else await one_lines_for(tx, runtime, caller.user, ids)
 
 
-def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> Summary:
+def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> SummaryView:
     built_in = state.model == EXTRACT
     if state.status == "ready" and state.summary is not None:
         by = translate("Built-in extract") if built_in else state.model
-        instead = (why or retell(state.error or "")) if state.fallback else ""
-        return Summary("ready", text=state.summary.text, by=by, language=state.summary.language, why=instead)
+        instead = (why or translate_failure(state.error or "")) if state.fallback else ""
+        return SummaryView(
+            "ready", text=state.summary.text, by=by, language=state.summary.language, why=instead
+        )
     if state.status == "failed" or (why and not state.fallback):
-        return Summary("unavailable", why=why or retell(state.error or ""))
-    return Summary("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
+        return SummaryView("unavailable", why=why or translate_failure(state.error or ""))
+    return SummaryView("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 
-def waiting_told(wait: Wait | None, now: Instant, zone: tzinfo) -> str:
+def waiting_told(wait: ModelWait | None, now: Instant, zone: tzinfo) -> str:
     match wait:
         case None:
             return ""
-        case Wait("paused"):
+        case ModelWait("paused"):
             return translate("Summaries are paused by the operator. Reading is not affected.")
-        case Wait("silence", since, until) if since is not None and until is not None:
+        case ModelWait("silence", since, until) if since is not None and until is not None:
             return translate(
                 "Summaries are paused. The model stopped answering at %(since)s. "
                 "Reading is not affected; the next try is at %(until)s.",
-                since=coming_moment(since, now, zone),
-                until=coming_moment(until, now, zone),
+                since=coming_time(since, now, zone),
+                until=coming_time(until, now, zone),
             )
         case _:
             return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")

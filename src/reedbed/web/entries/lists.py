@@ -11,7 +11,7 @@ from reedbed.domain.entries import EntryPage, EntryRow, View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.pagination import Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import ShelfFeed, trouble_of
+from reedbed.domain.subscriptions import FollowedFeedRow, trouble_of
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.http.params import path_id
@@ -19,14 +19,14 @@ from reedbed.services.images import Pictures
 from reedbed.services.users import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
-from reedbed.web.formats import day_of, short_moment
+from reedbed.web.formats import day_of, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.sidebar import icon_address
 from reedbed.web.stories import ListStories
-from reedbed.web.views.entries import Day, Empty, EntryList, Row
-from reedbed.web.views.feeds import FeedLine
-from reedbed.web.views.layout import Choice, Count, HiddenField, Look, feed_mark
+from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView
+from reedbed.web.views.feeds import FeedRowView
+from reedbed.web.views.layout import Count, HiddenField, SelectOption, Theme, feed_mark
 
 SMART: dict[str, View] = {
     "unread": "unread",
@@ -38,7 +38,7 @@ SMART: dict[str, View] = {
 
 
 @record
-class Place:
+class ReadingList:
     address: str
     title: str
     query: ViewQuery
@@ -75,7 +75,7 @@ class Place:
         return tuple(HiddenField(name, value) for name, value in fields)
 
 
-def smart_place(name: str, order: str | None, usual: Order) -> Place:
+def smart_place(name: str, order: str | None, usual: Order) -> ReadingList:
     titles = {
         "unread": translate("Unread"),
         "all": translate("All entries"),
@@ -84,29 +84,29 @@ def smart_place(name: str, order: str | None, usual: Order) -> Place:
         "history": translate("Recently read"),
     }
     query = ViewQuery(SMART[name], read_order(order, usual))
-    return Place(f"/{name}", titles[name], query, count_key=name, usual=usual)
+    return ReadingList(f"/{name}", titles[name], query, count_key=name, usual=usual)
 
 
-async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
+async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
     folder = await folders.get(tx, user_id, path_id(text))
     if folder is None:
         raise NotFound("There is no such folder")
     query = ViewQuery("unread", read_order(order, usual), folder_id=folder.id)
-    return Place(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
+    return ReadingList(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
 
 
-async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> Place:
+async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
     followed = await subscriptions.get(tx, user_id, path_id(text))
     if followed is None:
         raise NotFound("Feed not found")
     query = ViewQuery("all", read_order(order, usual), feed_id=followed.feed.id)
     key = f"feed:{followed.feed.id}"
-    return Place(f"/feed/{followed.id}", followed.title, query, key, followed.id, usual)
+    return ReadingList(f"/feed/{followed.id}", followed.title, query, key, followed.id, usual)
 
 
-def tag_place(name: str, order: str | None, usual: Order) -> Place:
+def tag_place(name: str, order: str | None, usual: Order) -> ReadingList:
     query = ViewQuery("all", read_order(order, usual), tag=name)
-    return Place(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
+    return ReadingList(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
 
 
 def usual_order(user: User) -> Order:
@@ -127,9 +127,9 @@ class ListMaker:
 
     def __init__(
         self,
-        place: Place,
-        feeds: Mapping[int, ShelfFeed],
-        look: Look,
+        place: ReadingList,
+        feeds: Mapping[int, FollowedFeedRow],
+        look: Theme,
         now: Instant,
         zone: tzinfo,
         *,
@@ -150,10 +150,10 @@ class ListMaker:
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
-    ) -> EntryList:
+    ) -> EntryListView:
         """`after` is the moment of the last row already on the page, for a further part of the list."""
         place = self._place
-        return EntryList(
+        return EntryListView(
             title=place.title,
             address=place.address,
             days=self._days(page.rows, current, after),
@@ -178,17 +178,17 @@ class ListMaker:
             for (key, name), inside in days
         )
 
-    def _row(self, row: EntryRow, current: int | None) -> Row:
+    def _row(self, row: EntryRow, current: int | None) -> EntryRowView:
         feed = self._feeds.get(row.feed_id)
         source = feed.title if feed else ""
-        shown = Row(
+        shown = EntryRowView(
             id=row.id,
             url=self._place.entry_address(row.id),
             title=self._title(row),
             feed_id=row.feed_id,
             source=source,
             mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
-            when=short_moment(row.sort_at, self._now, self._zone),
+            when=short_time(row.sort_at, self._now, self._zone),
             text=self._text(row),
             language=row.language or "",
             picture=self._picture(row),
@@ -218,16 +218,16 @@ class ListMaker:
         cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
         return self._place.list_address(cursor=cursor)
 
-    def _orders(self) -> tuple[Choice, ...]:
+    def _orders(self) -> tuple[SelectOption, ...]:
         order = self._place.query.order
         return (
-            Choice(
+            SelectOption(
                 "newest",
                 translate("Newest first"),
                 order == "newest",
                 self._place.list_address(order="newest"),
             ),
-            Choice(
+            SelectOption(
                 "oldest",
                 translate("Oldest first"),
                 order == "oldest",
@@ -235,13 +235,13 @@ class ListMaker:
             ),
         )
 
-    def _densities(self) -> tuple[Choice, ...]:
+    def _densities(self) -> tuple[SelectOption, ...]:
         names = {
             "titles": translate("Titles"),
             "cards": translate("Cards"),
             "magazine": translate("Magazine"),
         }
-        return tuple(Choice(value, name, value == self._look.density) for value, name in names.items())
+        return tuple(SelectOption(value, name, value == self._look.density) for value, name in names.items())
 
     def _empty(self) -> Empty:
         if not self._feeds:
@@ -265,7 +265,7 @@ def _after_title(row: EntryRow) -> str | None:
     return f"… {row.summary[len(begun) :].lstrip(' ,;:.')}"
 
 
-def all_read(feeds: Sequence[ShelfFeed]) -> Empty:
+def all_read(feeds: Sequence[FollowedFeedRow]) -> Empty:
     """Nothing is unread in these feeds; where they cannot be read, that is no reason to be content."""
     failing = [one for one in feeds if (trouble := trouble_of(one)) and trouble.kind != "damaged"]
     see = ("/feeds?status=error", translate("See why"))
@@ -284,7 +284,7 @@ def all_read(feeds: Sequence[ShelfFeed]) -> Empty:
     return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
 
 
-def empty_feed(line: FeedLine) -> Empty:
+def empty_feed(line: FeedRowView) -> Empty:
     """A feed without entries says how it is: perhaps it could never be read."""
     if line.state != "bad":
         return Empty("all", translate("Nothing here yet"), line.why)
@@ -292,5 +292,5 @@ def empty_feed(line: FeedLine) -> Empty:
     return Empty("alert", heading, line.why, line.act_url, line.act, acts=not line.act_by_link)
 
 
-def read_cursor(place: Place, text: str | None):
+def read_cursor(place: ReadingList, text: str | None):
     return decode_cursor(text, place.query.order, place.query.name()) if text else None

@@ -12,11 +12,11 @@ from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import descendants
 from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import ShelfFeed, trouble_of
+from reedbed.domain.subscriptions import FollowedFeedRow, trouble_of
 from reedbed.domain.text import Difference, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import Revision, get_entry, get_revisions
 from reedbed.services.images import pictures_for_page
@@ -29,7 +29,7 @@ from reedbed.web.entries.article import build_article, lines_for, shown_highligh
 from reedbed.web.entries.lists import (
     PAGE_SIZE,
     ListMaker,
-    Place,
+    ReadingList,
     all_read,
     empty_feed,
     feed_place,
@@ -40,19 +40,26 @@ from reedbed.web.entries.lists import (
     usual_order,
 )
 from reedbed.web.feeds.views import LineMaker
-from reedbed.web.formats import full_moment, zone_of
+from reedbed.web.formats import full_time, zone_of
 from reedbed.web.framing import list_framing, with_framing
 from reedbed.web.i18n import translate
 from reedbed.web.newsletters import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, look_of, page
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.stories import list_stories, with_story
-from reedbed.web.views.entries import Article, Change, EntryList, ReadingPage, Version, VersionsPage
+from reedbed.web.views.entries import (
+    ArticleView,
+    EntryListView,
+    ReadingPage,
+    Version,
+    VersionChange,
+    VersionsPage,
+)
 from reedbed.web.views.layout import Sidebar
 
 
 @record
-class Visit:
+class ListRequest:
     request: Request
     runtime: Runtime
     caller: Caller
@@ -76,11 +83,11 @@ class Visit:
     async def sidebar(self, tx: Tx, address: str) -> Sidebar:
         return await build_sidebar(tx, self.user_id, address, look_of(self.request), self.runtime.now())
 
-    async def show_article(self, article: Article) -> Response:
+    async def show_article(self, article: ArticleView) -> Response:
         view = ReadingPage(article.title, article=article)
         return await page(self.request, "reading/page.html", view, block="article")
 
-    async def show_list(self, title: str, listed: EntryList, *, status: int = 200) -> Response:
+    async def show_list(self, title: str, listed: EntryListView, *, status: int = 200) -> Response:
         """The list or, for `rows`, only its next rows."""
         view = ReadingPage(title, listed)
         if self.wants == "rows":
@@ -88,7 +95,13 @@ class Visit:
         return await page(self.request, "reading/page.html", view, block="list", status=status)
 
     async def show_page(
-        self, title: str, listed: EntryList, article: Article | None, sidebar: Sidebar, *, status: int = 200
+        self,
+        title: str,
+        listed: EntryListView,
+        article: ArticleView | None,
+        sidebar: Sidebar,
+        *,
+        status: int = 200,
     ) -> Response:
         pane = self.request.query_params.get("pane")
         shows = "nav" if pane == "nav" else "article" if article else "list"
@@ -98,16 +111,18 @@ class Visit:
 
 def _visit(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     order: Annotated[str | None, Query()] = None,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-) -> Visit:
+) -> ListRequest:
     entry_id = request.path_params.get("entry_id")
-    return Visit(request, runtime, caller, path_id(entry_id) if entry_id is not None else None, order, cursor)
+    return ListRequest(
+        request, runtime, caller, path_id(entry_id) if entry_id is not None else None, order, cursor
+    )
 
 
-VisitOf = Annotated[Visit, Depends(_visit)]
+CurrentListRequest = Annotated[ListRequest, Depends(_visit)]
 
 
 router = APIRouter(include_in_schema=False)
@@ -115,7 +130,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/folder/{text}")
 @router.get("/folder/{text}/entry/{entry_id}")
-async def show_folder(visit: VisitOf, text: str) -> Response:
+async def show_folder(visit: CurrentListRequest, text: str) -> Response:
     async with visit.runtime.db.read() as tx:
         place = await folder_place(tx, visit.user_id, text, visit.order, visit.usual)
         return await _show(visit, tx, place)
@@ -123,7 +138,7 @@ async def show_folder(visit: VisitOf, text: str) -> Response:
 
 @router.get("/feed/{text}")
 @router.get("/feed/{text}/entry/{entry_id}")
-async def show_feed(visit: VisitOf, text: str) -> Response:
+async def show_feed(visit: CurrentListRequest, text: str) -> Response:
     async with visit.runtime.db.read() as tx:
         place = await feed_place(tx, visit.user_id, text, visit.order, visit.usual)
         return await _show(visit, tx, place)
@@ -131,7 +146,7 @@ async def show_feed(visit: VisitOf, text: str) -> Response:
 
 @router.get("/tag/{name}")
 @router.get("/tag/{name}/entry/{entry_id}")
-async def show_tag(visit: VisitOf, name: str) -> Response:
+async def show_tag(visit: CurrentListRequest, name: str) -> Response:
     async with visit.runtime.db.read() as tx:
         return await _show(visit, tx, tag_place(storable(name), visit.order, visit.usual))
 
@@ -146,14 +161,16 @@ async def show_tag(visit: VisitOf, name: str) -> Response:
 @router.get("/starred/entry/{entry_id}")
 @router.get("/later/entry/{entry_id}")
 @router.get("/history/entry/{entry_id}")
-async def show_smart(visit: VisitOf) -> Response:
+async def show_smart(visit: CurrentListRequest) -> Response:
     name = visit.request.url.path.split("/")[1]
     async with visit.runtime.db.read() as tx:
         return await _show(visit, tx, smart_place(name, visit.order, visit.usual))
 
 
 @router.get("/entry/{entry_id}")
-async def show_alone(request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: str) -> Response:
+async def show_alone(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: str
+) -> Response:
     async with runtime.db.read() as tx:
         article = await read_article(request, runtime, tx, caller.user_id, path_id(entry_id), place=None)
         view = ReadingPage(article.title, article=article, shows="article")
@@ -163,7 +180,7 @@ async def show_alone(request: Request, runtime: RuntimeOf, caller: CallerOf, ent
     return await page(request, "reading/page.html", view, sidebar=sidebar)
 
 
-async def _show(visit: Visit, tx: Tx, place: Place) -> Response:
+async def _show(visit: ListRequest, tx: Tx, place: ReadingList) -> Response:
     """The whole page, or the part of it that was asked for."""
     if visit.wants == "article" and visit.entry_id is not None:
         return await visit.show_article(await _article(visit, tx, place, visit.entry_id))
@@ -176,7 +193,7 @@ async def _show(visit: Visit, tx: Tx, place: Place) -> Response:
     return await visit.show_page(place.title, listed, article, sidebar)
 
 
-async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> EntryList:
+async def _list(visit: ListRequest, tx: Tx, place: ReadingList, *, count: int | None) -> EntryListView:
     request, runtime = visit.request, visit.runtime
     start = read_cursor(place, visit.cursor)
     found = await entries.page(tx, visit.user_id, place.query, start, PAGE_SIZE)
@@ -207,7 +224,9 @@ async def _list(visit: Visit, tx: Tx, place: Place, *, count: int | None) -> Ent
     return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
 
 
-async def _with_standing(made: EntryList, visit: Visit, tx: Tx, subscription_id: int) -> EntryList:
+async def _with_standing(
+    made: EntryListView, visit: ListRequest, tx: Tx, subscription_id: int
+) -> EntryListView:
     followed = await subscriptions.get(tx, visit.user_id, subscription_id)
     if followed is None:
         return made
@@ -215,14 +234,14 @@ async def _with_standing(made: EntryList, visit: Visit, tx: Tx, subscription_id:
     return replace(made, empty=empty_feed(line)) if made.empty else replace(made, trouble=line)
 
 
-def _needs_words(found: EntryPage, followed: Mapping[int, ShelfFeed]) -> bool:
+def _needs_words(found: EntryPage, followed: Mapping[int, FollowedFeedRow]) -> bool:
     """Whether a feed's list must say how the feed is: it has no entries, or it fails."""
     return not found.rows or any(map(trouble_of, followed.values()))
 
 
 async def _feeds_here(
-    tx: Tx, user_id: int, place: Place, followed: Mapping[int, ShelfFeed]
-) -> list[ShelfFeed]:
+    tx: Tx, user_id: int, place: ReadingList, followed: Mapping[int, FollowedFeedRow]
+) -> list[FollowedFeedRow]:
     """Of all that is followed, what this list shows."""
     if place.query.folder_id is None:
         return list(followed.values())
@@ -230,12 +249,12 @@ async def _feeds_here(
     return [one for one in followed.values() if one.folder_id in inside]
 
 
-def _shows_all(visit: Visit, place: Place) -> bool:
+def _shows_all(visit: ListRequest, place: ReadingList) -> bool:
     """What a user has put aside, and what they ask to see, is never hidden from them."""
     return place.query.view not in ("unread", "all") or visit.request.query_params.get("loud") == "show"
 
 
-def _with_hidden(made: EntryList, hidden: int, visit: Visit, place: Place) -> EntryList:
+def _with_hidden(made: EntryListView, hidden: int, visit: ListRequest, place: ReadingList) -> EntryListView:
     if visit.request.query_params.get("loud") == "show" and made.more_url:
         made = replace(made, more_url=_showing_loud(made.more_url))
     return replace(made, hidden=hidden, hidden_url=_showing_loud(place.list_address())) if hidden else made
@@ -245,11 +264,11 @@ def _showing_loud(address: str) -> str:
     return f"{address}{'&' if '?' in address else '?'}loud=show"
 
 
-async def _article(visit: Visit, tx: Tx, place: Place, entry_id: int) -> Article:
+async def _article(visit: ListRequest, tx: Tx, place: ReadingList, entry_id: int) -> ArticleView:
     return await read_article(visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place)
 
 
-def _count(place: Place, sidebar: Sidebar) -> int | None:
+def _count(place: ReadingList, sidebar: Sidebar) -> int | None:
     if place.count_key == "unread":
         return int(sidebar.unread)
     shown = [*sidebar.smart, *sidebar.kept]
@@ -263,11 +282,11 @@ async def read_article(
     user_id: int,
     entry_id: int,
     *,
-    place: Place | None,
+    place: ReadingList | None,
     neighbours: bool = True,
     show_full: bool | None = None,
     full_failed: str = "",
-) -> Article:
+) -> ArticleView:
     """`neighbours`: whether the entries around it are those of the place's own list."""
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
@@ -303,7 +322,7 @@ async def read_article(
 
 
 async def _around(
-    tx: Tx, user_id: int, place: Place, entry: Entry
+    tx: Tx, user_id: int, place: ReadingList, entry: Entry
 ) -> tuple[EntryRow | None, EntryRow | None]:
     """The entries before and after this one in the list; the script finds them in the page itself."""
     turned = replace(place.query, order="oldest" if place.query.order == "newest" else "newest")
@@ -317,7 +336,7 @@ def _first(found: EntryPage | None) -> EntryRow | None:
     return found.rows[0] if found and found.rows else None
 
 
-async def feeds_behind(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, ShelfFeed]:
+async def feeds_behind(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, FollowedFeedRow]:
     """By id, the feeds these entries came from; without entries all that is followed, if anything is."""
     ids = {row.feed_id for row in rows}
     found = (
@@ -333,7 +352,7 @@ versions_router = APIRouter(include_in_schema=False)
 
 @versions_router.get("/entry/{entry_id}/versions")
 async def show_versions(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, entry_id: IdPath, version: str = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, version: str = ""
 ) -> Response:
     entry = await get_entry(runtime, caller.user_id, entry_id)
     revisions = await get_revisions(runtime, caller.user_id, entry_id)
@@ -345,7 +364,7 @@ async def show_versions(
         language=entry.row.language or "",
         versions=tuple(_versions(entry, revisions, chosen, now, zone)),
         compared=_compared(revisions, chosen),
-        title_changes=tuple(Change(one.kind, one.text) for one in chosen.title),
+        title_changes=tuple(VersionChange(one.kind, one.text) for one in chosen.title),
         paragraphs=_paragraphs(chosen.text),
     )
     return await app_page(request, runtime, caller, "reading/versions.html", shown)
@@ -370,7 +389,7 @@ def _versions(
     return [
         Version(
             number=one.version.version,
-            when=full_moment(moment or entry.row.fetched_at, now, zone),
+            when=full_time(moment or entry.row.fetched_at, now, zone),
             url=f"/entry/{entry.row.id}/versions?version={one.version.version}",
             current=one is chosen,
         )
@@ -386,12 +405,12 @@ def _compared(revisions: Sequence[Revision], chosen: Revision) -> str:
     return translate("What was added and taken out against the version before.")
 
 
-def _paragraphs(changes: Sequence[Difference]) -> tuple[tuple[Change, ...], ...]:
+def _paragraphs(changes: Sequence[Difference]) -> tuple[tuple[VersionChange, ...], ...]:
     """The text breaks into paragraphs where it has line breaks, whichever version they are from."""
-    paragraphs: list[list[Change]] = [[]]
+    paragraphs: list[list[VersionChange]] = [[]]
     for one in changes:
         first, *others = one.text.split("\n")
-        paragraphs[-1].append(Change(one.kind, first))
-        paragraphs.extend([Change(one.kind, text)] for text in others)
+        paragraphs[-1].append(VersionChange(one.kind, first))
+        paragraphs.extend([VersionChange(one.kind, text)] for text in others)
     full = (tuple(piece for piece in paragraph if piece.text) for paragraph in paragraphs)
     return tuple(paragraph for paragraph in full if any(piece.text.strip() for piece in paragraph))

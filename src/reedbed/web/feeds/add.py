@@ -9,9 +9,9 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.subscriptions import Candidate, Discovery, SubscriptionFilter
+from reedbed.domain.subscriptions import Discovery, FeedCandidate, SubscriptionFilter
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import spend_refresh, spend_search
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
@@ -27,12 +27,20 @@ from reedbed.services.subscriptions.discover import (
 )
 from reedbed.store import folders, subscriptions
 from reedbed.web.feeds.views import folder_choices
-from reedbed.web.formats import dated_moment, zone_of
+from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import text_in
-from reedbed.web.i18n import marked, ngettext, retell, translate, unknown_names
+from reedbed.web.i18n import marked, ngettext, translate, translate_failure, unknown_names
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import AddPage, FoundEntry, FoundFeed, Offered, OtherFeed, Sample, ShownLogin
+from reedbed.web.views.feeds import (
+    AddPage,
+    FoundEntryView,
+    FoundFeedView,
+    LoginView,
+    Offered,
+    OtherFeed,
+    Sample,
+)
 from reedbed.web.views.layout import Toast, feed_mark
 
 SAMPLES: Final = (
@@ -50,10 +58,10 @@ SAMPLES: Final = (
 router = APIRouter(include_in_schema=False)
 
 LONGEST = 2_048
-MOST_HITS = 50
-MOST_NAMED = 5
-MOST_OTHERS = 5
-MOST_AT_ONCE = 50
+MAX_HITS = 50
+MAX_NAMED = 5
+MAX_OTHERS = 5
+MAX_AT_ONCE = 50
 
 SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "lang", "after", "before"})
 
@@ -63,8 +71,8 @@ _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 @router.get("/add")
 async def show_add(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     url: str = "",
     text: str = "",
     start: str = "",
@@ -82,7 +90,7 @@ async def show_add(
 
 
 @router.post("/add")
-async def look_at(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """What is typed comes this way, because it may hold a password; the address bar shows it without."""
     form = await request.form()
     asked = (text_in(form, "url") or "").strip()[:LONGEST]
@@ -124,7 +132,7 @@ async def _look(
     password: str | None = None,
 ) -> AddPage:
     shown_as = without_credentials(asked)
-    if several := several_addresses(asked)[:MOST_AT_ONCE]:
+    if several := several_addresses(asked)[:MAX_AT_ONCE]:
         offered = await _several(runtime, caller.user_id, several)
         return AddPage(shown_as, offered=replace(offered, asked=asked if shown_as != asked else ""))
     if _are_words(asked):
@@ -137,7 +145,7 @@ async def _look(
     if not found.candidates:
         return AddPage(
             shown_as,
-            retell(found.reason or "") or translate("No feed was found at this address."),
+            translate_failure(found.reason or "") or translate("No feed was found at this address."),
             page_url=shown_as,
             silent_url=login.url if found.unreachable else "",
             locked_url=login.url if found.locked else "",
@@ -161,10 +169,10 @@ async def _look(
 async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
     """No address: perhaps something among what is followed already."""
     await spend_search(runtime, caller)
-    hits = await search_entries(runtime, caller.user_id, words, limit=MOST_HITS)
+    hits = await search_entries(runtime, caller.user_id, words, limit=MAX_HITS)
     async with runtime.db.read() as tx:
         named = await subscriptions.page(
-            tx, caller.user_id, SubscriptionFilter(search=words), limit=MOST_NAMED, offset=0
+            tx, caller.user_id, SubscriptionFilter(search=words), limit=MAX_NAMED, offset=0
         )
     count = len(hits.rows)
     found = bool(count or hits.next)
@@ -173,7 +181,7 @@ async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
         if found or named
         else unknown_names(hits.unknown) or translate("This is no address, and no entry has these words.")
     )
-    if hits.next and count < MOST_HITS:  # there may be others, or not
+    if hits.next and count < MAX_HITS:  # there may be others, or not
         said = translate("Search for these words")
     elif hits.next:
         said = translate("More than %(num)s entries have these words", num=count)
@@ -215,23 +223,23 @@ async def _known(runtime: Runtime, user_id: int) -> set[str]:
     return {address for one in followed for address in (one.asked_url, one.feed.url)}
 
 
-def _found(request: Request, runtime: Runtime, preview: FeedPreview, found: Discovery) -> FoundFeed:
+def _found(request: Request, runtime: Runtime, preview: FeedPreview, found: Discovery) -> FoundFeedView:
     now, zone = runtime.now(), zone_of(request)
     entries = tuple(
-        FoundEntry(
+        FoundEntryView(
             one.title or one.summary or translate("Without a title"),
-            dated_moment(one.published, now, zone) if one.published is not None else None,
+            dated_time(one.published, now, zone) if one.published is not None else None,
             preview.language or "",
         )
-        for one in preview.entries[:MOST_NAMED]
+        for one in preview.entries[:MAX_NAMED]
     )
-    return FoundFeed(
+    return FoundFeedView(
         url=preview.url,
         name=preview.title,
         mark=feed_mark(preview.title, len(preview.url)),
         facts=_facts(preview),
         entries=entries,
-        others=tuple(_other(one) for one in found.candidates[1 : MOST_OTHERS + 1]),
+        others=tuple(_other(one) for one in found.candidates[1 : MAX_OTHERS + 1]),
         followed_url=f"/feed/{preview.subscription_id}" if preview.subscription_id else "",
     )
 
@@ -253,7 +261,7 @@ def _facts(preview: FeedPreview) -> str:
     return " ".join(facts)
 
 
-def _other(one: Candidate) -> OtherFeed:
+def _other(one: FeedCandidate) -> OtherFeed:
     return OtherFeed(_here(one.url), one.title or one.url)
 
 
@@ -276,8 +284,8 @@ def _here(asked: str) -> str:
     return f"/add?url={quote(asked, safe='')}" if asked else "/add"
 
 
-def _shown_login(address: Address) -> ShownLogin | None:
-    return ShownLogin(address.username, address.password or "") if address.username is not None else None
+def _shown_login(address: Address) -> LoginView | None:
+    return LoginView(address.username, address.password or "") if address.username is not None else None
 
 
 def _shared(text: str) -> str:

@@ -9,24 +9,24 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import Instant
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
-from reedbed.http.auth import AdminOf, RuntimeOf
+from reedbed.http.auth import AdminOf, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.feeds import FeedSettings, change_feed, disable_feed, enable_feed, find_feed, sync_feed
 from reedbed.services.runtime import Runtime
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.feeds import feeds as feed_history
-from reedbed.store.feeds.admin import STANDINGS, FeedFilter, OperatorFeed
-from reedbed.web.feeds.views import PAGE_SIZE, Wanted, interval_choices, read_wanted, short_address
-from reedbed.web.formats import ago, coming_moment, full_moment, zone_of
+from reedbed.store.feeds.admin import STANDINGS, AdminFeed, FeedFilter
+from reedbed.web.feeds.views import PAGE_SIZE, RequestedFeeds, interval_choices, read_wanted, short_address
+from reedbed.web.formats import ago, coming_time, full_time, zone_of
 from reedbed.web.forms import Text, flag_in, text_in
-from reedbed.web.i18n import ngettext, retell, sentence, translate
+from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.plots import SPANS, frequency_plot, span_choices, success_plot
 from reedbed.web.sidebar import app_page, icon_address
-from reedbed.web.views.feeds import OperatorFeedForm, OperatorFeedLine, OperatorFeedPage, OperatorFeedsPage
-from reedbed.web.views.layout import Choice, Count, Toast, feed_mark
+from reedbed.web.views.feeds import AdminFeedView, OperatorFeedForm, OperatorFeedPage, OperatorFeedsPage
+from reedbed.web.views.layout import Count, SelectOption, Toast, feed_mark
 
 TEXTS = ("proxy", "user_agent", "username", "max_failures", "root_domain", "prompt")
 FLAGS = ("polling", "allow_duplicate_urls", "deframe", "enforce_domain")
@@ -34,7 +34,7 @@ IMPOSSIBLE = -1
 """Stands for what is no number; the checks below refuse it in their own words."""
 
 
-def form_of(feed: OperatorFeed, runtime: Runtime) -> OperatorFeedForm:
+def form_of(feed: AdminFeed, runtime: Runtime) -> OperatorFeedForm:
     fetching = feed.fetching
     return OperatorFeedForm(
         intervals=interval_choices(fetching.interval),
@@ -71,38 +71,38 @@ def settings_of(form: FormData) -> FeedSettings:
     )
 
 
-def typed_form(feed: OperatorFeed, form: FormData, error: Invalid, runtime: Runtime) -> OperatorFeedForm:
+def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime) -> OperatorFeedForm:
     known = form_of(feed, runtime)
     typed = {
         **{name: _text(form, name) for name in TEXTS},
         **{name: flag_in(form, name) for name in FLAGS},
         "intervals": _chosen(known.intervals, _text(form, "interval")),
-        "errors": {error.field or "": retell(error.message)},
+        "errors": {error.field or "": translate_failure(error.message)},
     }
-    return replace(known, **{name: value for name, value in typed.items() if value is not SAME})
+    return replace(known, **{name: value for name, value in typed.items() if value is not UNSET})
 
 
-def _text(form: FormData, name: str) -> str | Same:
+def _text(form: FormData, name: str) -> str | Unset:
     value = text_in(form, name)
-    return SAME if value is None else value
+    return UNSET if value is None else value
 
 
-def _password(form: FormData) -> str | Same | None:
+def _password(form: FormData) -> str | Unset | None:
     if flag_in(form, "forget_password") is True:
         return None
-    return _text(form, "password") or SAME
+    return _text(form, "password") or UNSET
 
 
-def _number(form: FormData, name: str) -> int | Same | None:
+def _number(form: FormData, name: str) -> int | Unset | None:
     text = _text(form, name)
-    if isinstance(text, Same) or not text.strip():
-        return SAME if isinstance(text, Same) else None
+    if isinstance(text, Unset) or not text.strip():
+        return UNSET if isinstance(text, Unset) else None
     digits = text.strip()
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else IMPOSSIBLE
 
 
-def _chosen(choices: tuple[Choice, ...], value: str | Same) -> tuple[Choice, ...]:
-    if isinstance(value, Same):
+def _chosen(choices: tuple[SelectOption, ...], value: str | Unset) -> tuple[SelectOption, ...]:
+    if isinstance(value, Unset):
         return choices
     return tuple(replace(one, chosen=one.value == value) for one in choices)
 
@@ -110,10 +110,10 @@ def _chosen(choices: tuple[Choice, ...], value: str | Same) -> tuple[Choice, ...
 _STATES = {"working": "good", "damaged": "waiting", "pending": "waiting", "off": "waiting"}
 
 
-def feed_line(one: OperatorFeed, now: Instant, zone: tzinfo) -> OperatorFeedLine:
+def feed_line(one: AdminFeed, now: Instant, zone: tzinfo) -> AdminFeedView:
     name = one.title or one.url
     words = (_trouble(one), _followers(one), _checked(one, now), _next_run(one, now, zone))
-    return OperatorFeedLine(
+    return AdminFeedView(
         id=one.id,
         name=name,
         url=one.url,
@@ -127,22 +127,22 @@ def feed_line(one: OperatorFeed, now: Instant, zone: tzinfo) -> OperatorFeedLine
     )
 
 
-def feed_facts(one: OperatorFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, str], ...]:
-    checked = "" if one.last_checked_at is None else full_moment(one.last_checked_at, now, zone).words
+def feed_facts(one: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, str], ...]:
+    checked = "" if one.last_checked_at is None else full_time(one.last_checked_at, now, zone).words
     facts = (
         (translate("Who follows"), _followers(one)),
         (translate("Last checked"), checked),
-        (translate("Last trouble"), _trouble(one) or sentence(retell(one.last_error or ""))),
+        (translate("Last trouble"), _trouble(one) or sentence(translate_failure(one.last_error or ""))),
         (translate("Next run"), _next_run(one, now, zone)),
     )
     return tuple((name, words) for name, words in facts if words)
 
 
-def status_choices(counted: Mapping[str, int], wanted: Wanted) -> tuple[Choice, ...]:
+def status_choices(counted: Mapping[str, int], wanted: RequestedFeeds) -> tuple[SelectOption, ...]:
     counts = {"all": sum(counted.values()), **{name: counted.get(name, 0) for name in STANDINGS}}
     names = {"all": translate("All"), **standing_words()}
     return tuple(
-        Choice(value, names[value], value == wanted.status, wanted.address(status=value), Count(count))
+        SelectOption(value, names[value], value == wanted.status, wanted.address(status=value), Count(count))
         for value, count in counts.items()
     )
 
@@ -158,23 +158,23 @@ def standing_words() -> dict[str, str]:
     }
 
 
-def _followers(one: OperatorFeed) -> str:
+def _followers(one: AdminFeed) -> str:
     if not one.followers:
         return translate("Nobody follows it.")
     return ngettext("%(num)s reader follows it.", "%(num)s readers follow it.", one.followers)
 
 
-def _trouble(one: OperatorFeed) -> str:
+def _trouble(one: AdminFeed) -> str:
     if one.standing not in ("damaged", "error", "stopped"):
         return ""
-    told = sentence(retell(one.stop_reason or one.last_error or ""))
+    told = sentence(translate_failure(one.stop_reason or one.last_error or ""))
     if one.standing != "error" or one.failures < 2:
         return told
     times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", one.failures)
     return f"{told.rstrip('.')}, {times}"
 
 
-def _checked(one: OperatorFeed, now: Instant) -> str:
+def _checked(one: AdminFeed, now: Instant) -> str:
     return (
         ""
         if one.last_checked_at is None
@@ -182,12 +182,12 @@ def _checked(one: OperatorFeed, now: Instant) -> str:
     )
 
 
-def _next_run(one: OperatorFeed, now: Instant, zone: tzinfo) -> str:
+def _next_run(one: AdminFeed, now: Instant, zone: tzinfo) -> str:
     if not one.enabled or one.next_run_at is None:
         return translate("No run is planned.")
     if one.next_run_at <= now:
         return translate("Next look in a few seconds.")
-    return translate("Next about %(when)s.", when=coming_moment(one.next_run_at, now, zone))
+    return translate("Next about %(when)s.", when=coming_time(one.next_run_at, now, zone))
 
 
 router = APIRouter(include_in_schema=False)
@@ -196,7 +196,7 @@ PLACE = "/admin/feeds"
 
 
 @router.get("/admin/feeds")
-async def show_all(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Response:
+async def show_all(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     wanted = read_wanted(request, place=PLACE, statuses=("all", *STANDINGS))
     asked, now, zone = FeedFilter(wanted.search, wanted.status), runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
@@ -215,13 +215,13 @@ async def show_all(request: Request, runtime: RuntimeOf, caller: AdminOf) -> Res
 
 @router.get("/admin/feeds/{feed_id}")
 async def show_one(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, span: str = "month"
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, span: str = "month"
 ) -> Response:
     return await _show(request, runtime, caller, feed_id, span=span)
 
 
 @router.post("/admin/feeds/{feed_id}")
-async def change(request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath) -> Response:
+async def change(request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
     form = await request.form()
     try:
         await change_feed(runtime, str(feed_id), settings_of(form))
@@ -233,7 +233,7 @@ async def change(request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id:
 
 @router.post("/admin/feeds/{feed_id}/sync")
 async def sync(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await sync_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("Looking at it now.")))
@@ -241,7 +241,7 @@ async def sync(
 
 @router.post("/admin/feeds/{feed_id}/enable")
 async def enable(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await enable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned on.")))
@@ -249,7 +249,7 @@ async def enable(
 
 @router.post("/admin/feeds/{feed_id}/disable")
 async def disable(
-    request: Request, runtime: RuntimeOf, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await disable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned off.")))

@@ -14,10 +14,10 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.text import shown_line
-from reedbed.domain.unset import SAME, Same
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import MAX_NAME, feed_name
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CallerOf, RuntimeOf
+from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
@@ -25,8 +25,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import several_addresses, typed_login, without_credentials
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
-    Change,
-    Wish,
+    SubscribeOptions,
+    SubscriptionChange,
     change_subscription,
     refresh_subscription,
     subscribe,
@@ -35,7 +35,7 @@ from reedbed.services.subscriptions.manage import (
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_refused, show_several
 from reedbed.web.feeds.views import (
-    Wanted,
+    RequestedFeeds,
     chosen_number,
     chosen_words,
     read_edit,
@@ -44,7 +44,7 @@ from reedbed.web.feeds.views import (
     read_statuses,
     read_wanted,
 )
-from reedbed.web.formats import coming_moment, zone_of
+from reedbed.web.formats import coming_time, zone_of
 from reedbed.web.forms import Text, Ticked, flag_in, text_in
 from reedbed.web.i18n import marked, translate
 from reedbed.web.pages import is_htmx, page, see_other
@@ -57,7 +57,7 @@ router = APIRouter(include_in_schema=False)
 LIST_PLACE = {"HX-Retarget": "#feed-list-container", "HX-Reswap": "innerHTML"}
 
 
-def _wanted(request: Request) -> Wanted | None:
+def _wanted(request: Request) -> RequestedFeeds | None:
     """None: the filters make no sense."""
     try:
         return read_wanted(request)
@@ -65,20 +65,24 @@ def _wanted(request: Request) -> Wanted | None:
         return None
 
 
-Filters = Annotated[Wanted | None, Depends(_wanted)]
+Filters = Annotated[RequestedFeeds | None, Depends(_wanted)]
 
 
 @router.get("/dashboard")
-async def show_dashboard(request: Request, runtime: RuntimeOf, caller: CallerOf, wanted: Filters) -> Response:
+async def show_dashboard(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, wanted: Filters
+) -> Response:
     """The page with empty places; its own requests fill them."""
-    shown = await read_page(request, runtime, caller.user_id, wanted or Wanted(), with_list=False)
+    shown = await read_page(request, runtime, caller.user_id, wanted or RequestedFeeds(), with_list=False)
     error = "" if wanted else marked("Invalid filter parameters")
     shown = replace(shown, digest=True, error=error)
     return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=200 if wanted else 400)
 
 
 @router.get("/feeds")
-async def show_feeds(request: Request, runtime: RuntimeOf, caller: CallerOf, wanted: Filters) -> Response:
+async def show_feeds(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, wanted: Filters
+) -> Response:
     if wanted is None:
         return await _refuse_filters(request, runtime, caller)
     if not is_htmx(request):
@@ -93,7 +97,7 @@ async def show_feeds(request: Request, runtime: RuntimeOf, caller: CallerOf, wan
 
 @router.get("/feeds/{subscription_id}/edit")
 async def show_edit(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
     shown = await read_edit(request, runtime, caller.user_id, subscription_id)
     if shown is None and is_htmx(request):
@@ -107,14 +111,14 @@ async def show_edit(
     return await app_page(request, runtime, caller, "manage/feed_edit.html", shown)
 
 
-async def _refuse_filters(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def _refuse_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     message = "Invalid query parameters"
     if is_htmx(request):
         refused = FeedForm(general_error=message)
         return await page(
             request, "manage/feed_errors.html", None, status=400, headers=LIST_PLACE, errors=refused
         )
-    shown = await read_page(request, runtime, caller.user_id, Wanted())
+    shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
     return await app_page(
         request, runtime, caller, "manage/feeds.html", replace(shown, error=message), status=400
     )
@@ -127,13 +131,13 @@ REFRESH_LIST = {"HX-Trigger": "refreshFeedList"}
 
 
 @record
-class Trouble:
+class FormError:
     status: int
     errors: FeedForm
 
 
 @changes_router.post("/feeds")
-async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Response:
+async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     name, url, next_ = text_in(form, "name"), text_in(form, "url") or "", text_in(form, "next") or "/feeds"
     made = _misspelt(name, url) or await _attempt(
@@ -153,7 +157,7 @@ async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
         return await _errors(request, made, "#feed-add-form-errors")
     if next_.startswith("/add"):
         return await show_refused(request, runtime, caller, url, _first(made.errors), made.status)
-    shown = await read_page(request, runtime, caller.user_id, Wanted())
+    shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
     shown = replace(shown, add_name=name or "", add_url=without_credentials(url), add_errors=made.errors)
     return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=made.status)
 
@@ -161,7 +165,7 @@ async def add_feed(request: Request, runtime: RuntimeOf, caller: CallerOf) -> Re
 @changes_router.patch("/feeds/{subscription_id}")
 @changes_router.post("/feeds/{subscription_id}")
 async def change_feed(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
     form = await request.form()
     name, url = text_in(form, "name"), text_in(form, "url")
@@ -180,10 +184,10 @@ async def change_feed(
 @changes_router.delete("/feeds/{subscription_id}")
 @changes_router.post("/feeds/{subscription_id}/delete")
 async def leave_feed(
-    request: Request, runtime: RuntimeOf, caller: CallerOf, subscription_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
     left = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
-    if isinstance(left, Trouble):
+    if isinstance(left, FormError):
         if is_htmx(request):
             return await _errors(request, left, f"#feed-item-{subscription_id}-errors")
         raise NotFound(NO_SUCH) if left.status == 404 else ReedbedError(_first(left.errors))
@@ -196,13 +200,15 @@ async def leave_feed(
 @changes_router.post("/feeds/{subscription_id}/pause")
 async def pause_feed(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     subscription_id: IdPath,
     value: Ticked,
     next: Text = "/feeds",
 ) -> Response:
-    changed = await change_subscription(runtime, caller.user_id, subscription_id, Change(paused=value))
+    changed = await change_subscription(
+        runtime, caller.user_id, subscription_id, SubscriptionChange(paused=value)
+    )
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
     said = (
@@ -216,8 +222,8 @@ async def pause_feed(
 @changes_router.post("/feeds/{subscription_id}/refresh")
 async def refresh_feed(
     request: Request,
-    runtime: RuntimeOf,
-    caller: CallerOf,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
     subscription_id: IdPath,
     _: RefreshLimit,
     next: Text = "/feeds",
@@ -227,13 +233,13 @@ async def refresh_feed(
         return Response(status_code=204, headers=REFRESH_LIST)
     words = translate(refused.reason) if refused else translate("Looking at it now.")
     if refused and refused.retry_at:
-        when = coming_moment(refused.retry_at, runtime.now(), zone_of(request))
+        when = coming_time(refused.retry_at, runtime.now(), zone_of(request))
         words = f"{words} {translate('Next try at %(when)s.', when=when)}"
     return see_other(request, next, toast=Toast(words))
 
 
-def _wish(form: FormData, name: str | None, url: str) -> Wish:
-    return Wish(
+def _wish(form: FormData, name: str | None, url: str) -> SubscribeOptions:
+    return SubscribeOptions(
         url,
         _folder(form),
         name,
@@ -245,19 +251,19 @@ def _wish(form: FormData, name: str | None, url: str) -> Wish:
 T = TypeVar("T")
 
 
-async def _attempt(work: Awaitable[T], otherwise: str) -> T | Trouble:
+async def _attempt(work: Awaitable[T], otherwise: str) -> T | FormError:
     """What the form's contract answers for each way it can go wrong; `otherwise` for the unforeseen."""
     try:
         return await work
     except (Invalid, Conflict) as error:
-        return Trouble(status_of(error), _by_field(error.field, error.message))
+        return FormError(status_of(error), _by_field(error.field, error.message))
     except NotFound as error:
-        return Trouble(404, FeedForm(general_error=error.message))
+        return FormError(404, FeedForm(general_error=error.message))
     except ReedbedError:
         raise
     except Exception:
         log.exception("a change of a subscription failed")
-        return Trouble(500, FeedForm(general_error=otherwise))
+        return FormError(500, FeedForm(general_error=otherwise))
 
 
 async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: FormData) -> Subscription:
@@ -266,14 +272,14 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
     if current is None:
         raise NotFound(NO_SUCH)
     name, url, interval = text_in(form, "name"), text_in(form, "url"), text_in(form, "interval")
-    change = Change(
-        title=SAME if name is None or name.strip() == current.title else name,
-        folder_id=_folder(form) if "folder_id" in form else SAME,
-        url=SAME if url is None else url,
+    change = SubscriptionChange(
+        title=UNSET if name is None or name.strip() == current.title else name,
+        folder_id=_folder(form) if "folder_id" in form else UNSET,
+        url=UNSET if url is None else url,
         username=_changed_username(form, current.feed.username),
-        password=text_in(form, "password") or SAME,
+        password=text_in(form, "password") or UNSET,
         paused=flag_in(form, "paused"),
-        interval=SAME if interval is None else _milliseconds(interval),
+        interval=UNSET if interval is None else _milliseconds(interval),
         full_text=_full_text(form, current.full_text),
         notify=flag_in(form, "notify"),
         keep_entries=_number(form, "keep_entries"),
@@ -291,7 +297,7 @@ async def _edit_again(
     caller: Caller,
     subscription_id: int,
     form: FormData,
-    trouble: Trouble,
+    trouble: FormError,
 ) -> Response:
     shown = await read_edit(request, runtime, caller.user_id, subscription_id)
     if shown is None:
@@ -317,7 +323,7 @@ async def _edit_again(
     return await app_page(request, runtime, caller, "manage/feed_edit.html", typed, status=trouble.status)
 
 
-async def _errors(request: Request, trouble: Trouble, place: str) -> Response:
+async def _errors(request: Request, trouble: FormError, place: str) -> Response:
     return await page(
         request,
         "manage/feed_errors.html",
@@ -328,10 +334,10 @@ async def _errors(request: Request, trouble: Trouble, place: str) -> Response:
     )
 
 
-def _misspelt(name: str | None, url: str | None) -> Trouble | None:
+def _misspelt(name: str | None, url: str | None) -> FormError | None:
     """Both fields are looked at before anything is done, so that both errors are told at once."""
     found = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(typed_login, url))
-    return None if found == FeedForm() else Trouble(400, found)
+    return None if found == FeedForm() else FormError(400, found)
 
 
 def _error_of(check: Callable[[str], object], text: str | None) -> str:
@@ -383,7 +389,7 @@ def _after_editing(form: FormData) -> str:
     return "/feeds" if next_.startswith("/feeds/") else next_
 
 
-def _full_text(form: FormData, current: str) -> str | Same:
+def _full_text(form: FormData, current: str) -> str | Unset:
     """The box knows two of the three modes; unticked, `never` stays `never`."""
     match flag_in(form, "full_text"):
         case True:
@@ -391,23 +397,23 @@ def _full_text(form: FormData, current: str) -> str | Same:
         case False if current == "always":
             return "auto"
         case _:
-            return SAME
+            return UNSET
 
 
-def _changed_username(form: FormData, current: str | None) -> str | Same | None:
+def _changed_username(form: FormData, current: str | None) -> str | Unset | None:
     """The form shows the name it had, which is no change; an empty one takes the password away, too."""
     name = text_in(form, "username")
-    return SAME if name is None or name.strip() == (current or "") else name.strip() or None
+    return UNSET if name is None or name.strip() == (current or "") else name.strip() or None
 
 
-def _number(form: FormData, name: str) -> int | Same | None:
+def _number(form: FormData, name: str) -> int | Unset | None:
     text = text_in(form, name)
-    return SAME if text is None else chosen_number(text, name)
+    return UNSET if text is None else chosen_number(text, name)
 
 
-def _words(form: FormData) -> int | Same | None:
+def _words(form: FormData) -> int | Unset | None:
     text = text_in(form, "summary_words")
-    return SAME if text is None else chosen_words(text)
+    return UNSET if text is None else chosen_words(text)
 
 
 def _folder(form: FormData) -> int | None:

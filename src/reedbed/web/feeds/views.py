@@ -10,25 +10,25 @@ from fastapi import Request
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.records import record
-from reedbed.domain.refresh.schedule import Rule
-from reedbed.domain.retention import Wish
+from reedbed.domain.refresh.schedule import IntervalRule
+from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import GONE, STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.summaries import NEVER
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.domain.users import Caller, User
-from reedbed.domain.websub import HubStanding
+from reedbed.domain.websub import HubStatus
 from reedbed.services.articles import selectors_of
 from reedbed.services.runtime import Runtime
-from reedbed.services.websub import ShownHub, hub_standing
+from reedbed.services.websub import HubView, hub_status
 from reedbed.store import folders, newsletters, subscriptions
 from reedbed.store.engine.database import Tx
-from reedbed.web.formats import ago, coming_moment, full_moment, span_words, zone_of
+from reedbed.web.formats import ago, coming_time, full_time, span_words, zone_of
 from reedbed.web.framing import feed_framing
-from reedbed.web.i18n import ngettext, retell, sentence, translate
+from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
 from reedbed.web.newsletters import sender_facts
 from reedbed.web.sidebar import icon_address
-from reedbed.web.views.feeds import FeedArticles, FeedEdit, FeedLine, FeedList, FeedsPage, KeepChoices
-from reedbed.web.views.layout import Choice, Count, Pages, feed_mark
+from reedbed.web.views.feeds import FeedArticles, FeedEdit, FeedList, FeedRowView, FeedsPage, RetentionOptions
+from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
 
 @record
@@ -48,12 +48,12 @@ class LineMaker:
         self._now = now
         self._zone = zone
 
-    def lines(self, followed: Sequence[Subscription]) -> tuple[FeedLine, ...]:
+    def lines(self, followed: Sequence[Subscription]) -> tuple[FeedRowView, ...]:
         return tuple(self._line(one) for one in followed)
 
-    def _line(self, one: Subscription) -> FeedLine:
+    def _line(self, one: Subscription) -> FeedRowView:
         standing = self._standing(one)
-        return FeedLine(
+        return FeedRowView(
             id=one.id,
             url=f"/feed/{one.id}",
             name=one.title,
@@ -86,7 +86,7 @@ class LineMaker:
             return self._stopped(one)
         match state.status:
             case "success" if state.last_error:
-                why = f"{retell(state.last_error)} {self._working(one)}"
+                why = f"{translate_failure(state.last_error)} {self._working(one)}"
                 return _Standing("waiting", translate("Damaged"), why)
             case "success":
                 return _Standing("good", translate("Working"), self._working(one))
@@ -109,7 +109,7 @@ class LineMaker:
 
     def _stopped(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        why = sentence(retell(state.stop_reason or state.last_error or ""))
+        why = sentence(translate_failure(state.stop_reason or state.last_error or ""))
         if state.last_http_status == GONE:
             look = f"/add?url={quote(one.feed.site_url or one.url, safe='')}"
             return _Standing(
@@ -118,7 +118,7 @@ class LineMaker:
         return _Standing("bad", translate("Stopped"), why, _refresh(one), translate("Start again"))
 
     def _locked(self, one: Subscription) -> _Standing:
-        told = sentence(retell(one.feed.state.last_error or ""))
+        told = sentence(translate_failure(one.feed.state.last_error or ""))
         asked = translate("Give its name and password in the settings of the feed.")
         return _Standing(
             "bad",
@@ -131,7 +131,7 @@ class LineMaker:
 
     def _failing(self, one: Subscription) -> _Standing:
         state = one.feed.state
-        told = sentence(retell(state.last_error or ""))
+        told = sentence(translate_failure(state.last_error or ""))
         if state.consecutive_failures > 1:
             times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", state.consecutive_failures)
             told = f"{told.rstrip('.')}, {times}"
@@ -144,16 +144,14 @@ class LineMaker:
             return ""
         if at <= self._now:
             return translate("Next try in a few seconds.")
-        return translate("Next try at %(when)s.", when=coming_moment(at, self._now, self._zone))
+        return translate("Next try at %(when)s.", when=coming_time(at, self._now, self._zone))
 
     def _pending(self, one: Subscription) -> str:
         added = translate("Added %(when)s.", when=ago(one.subscribed_at, self._now))
         at = one.feed.state.next_check_at
         if at is None or at <= self._now:
             return f"{added} {translate('First look in a few seconds.')}"
-        return (
-            f"{added} {translate('First look at %(when)s.', when=coming_moment(at, self._now, self._zone))}"
-        )
+        return f"{added} {translate('First look at %(when)s.', when=coming_time(at, self._now, self._zone))}"
 
     def _working(self, one: Subscription) -> str:
         state = one.feed.state
@@ -164,7 +162,7 @@ class LineMaker:
             return checked
         if state.next_check_at <= self._now:
             return f"{checked} {translate('Next look in a few seconds.')}"
-        when = coming_moment(state.next_check_at, self._now, self._zone)
+        when = coming_time(state.next_check_at, self._now, self._zone)
         reason = _reason(state.next_check_rule or "", state.next_check_delay or 0)
         if not reason:
             return f"{checked} {translate('Next about %(when)s.', when=when)}"
@@ -173,31 +171,31 @@ class LineMaker:
 
 def _reason(rule: str, delay: int) -> str:
     match rule:
-        case Rule.RHYTHM:
+        case IntervalRule.RHYTHM:
             return translate("it publishes about every %(span)s", span=span_words(2 * delay))
-        case Rule.QUIET:
+        case IntervalRule.QUIET:
             return translate("nothing has been published for a while")
-        case Rule.BASE:
+        case IntervalRule.BASE:
             return translate("it has no history yet")
-        case Rule.OPERATOR:
+        case IntervalRule.OPERATOR:
             return translate("the operator set its interval")
-        case Rule.PUSH:
+        case IntervalRule.PUSH:
             return translate("its hub sends news as they happen")
-        case Rule.WISH:
+        case IntervalRule.WISH:
             return translate("a reader asked for it")
-        case Rule.BUSY:
+        case IntervalRule.BUSY:
             return translate("it publishes often")
-        case Rule.SLOW:
+        case IntervalRule.SLOW:
             return translate("it publishes rarely")
-        case Rule.HINT:
+        case IntervalRule.HINT:
             return translate("the feed asks for it")
-        case Rule.SKIP:
+        case IntervalRule.SKIP:
             return translate("the feed asks not to be read before then")
-        case Rule.RETRY_AFTER:
+        case IntervalRule.RETRY_AFTER:
             return translate("the site asked to wait")
-        case Rule.FRESHNESS:
+        case IntervalRule.FRESHNESS:
             return translate("the site says its answer stays fresh that long")
-        case Rule.CAP:
+        case IntervalRule.CAP:
             return translate("that is the longest Reedbed waits")
         case _:
             return ""
@@ -212,11 +210,11 @@ def short_address(url: str) -> str:
 
 
 PAGE_SIZE = 20
-LONGEST_SEARCH = 255
+MAX_SEARCH_LENGTH = 255
 
 
 @record
-class Wanted:
+class RequestedFeeds:
     """The filters as the address gives them."""
 
     search: str = ""
@@ -254,17 +252,17 @@ class Wanted:
 
 def read_wanted(
     request: Request, *, place: str = "/feeds", statuses: Collection[str] = STATUS_FILTERS
-) -> Wanted:
+) -> RequestedFeeds:
     params = request.query_params
     search, status = params.get("search", "").strip(), params.get("status") or "all"
     page = params.get("page") or "1"
     whole = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
-    if not whole or status not in statuses or len(search) > LONGEST_SEARCH or "\x00" in search:
+    if not whole or status not in statuses or len(search) > MAX_SEARCH_LENGTH or "\x00" in search:
         raise Invalid("Invalid query parameters")
-    return Wanted(search, status, int(page), place)
+    return RequestedFeeds(search, status, int(page), place)
 
 
-def hub_facts(hub: ShownHub, now: Instant, zone: tzinfo) -> list[tuple[str, str]]:
+def hub_facts(hub: HubView, now: Instant, zone: tzinfo) -> list[tuple[str, str]]:
     """Nothing for a feed that names no hub."""
     if hub.hub_url is None:
         return []
@@ -274,12 +272,12 @@ def hub_facts(hub: ShownHub, now: Instant, zone: tzinfo) -> list[tuple[str, str]
     return facts
 
 
-def _why(hub: ShownHub) -> str:
+def _why(hub: HubView) -> str:
     if hub.relied_on:
         return translate("It sends news as they happen; one check a day makes sure that none is lost.")
     match hub.status:
         case "off":
-            return f"{translate('Not asked.')} {retell(hub.reason)}"
+            return f"{translate('Not asked.')} {translate_failure(hub.reason)}"
         case "active":
             return translate("It missed news, so the feed is checked in its own rhythm until it sends some.")
         case "new":
@@ -287,10 +285,10 @@ def _why(hub: ShownHub) -> str:
         case "asked":
             return translate("It was asked and has not confirmed yet.")
         case _:
-            return f"{retell(hub.reason)} {translate('The feed is checked in its own rhythm.')}"
+            return f"{translate_failure(hub.reason)} {translate('The feed is checked in its own rhythm.')}"
 
 
-def _record(standing: HubStanding, now: Instant, zone: tzinfo) -> str:
+def _record(standing: HubStatus, now: Instant, zone: tzinfo) -> str:
     said = [
         ngettext("%(num)s push.", "%(num)s pushes.", standing.pushes),
         ngettext("%(num)s entry came that way.", "%(num)s entries came that way.", standing.entries),
@@ -298,7 +296,7 @@ def _record(standing: HubStanding, now: Instant, zone: tzinfo) -> str:
     if standing.missed:
         said.append(ngettext("%(num)s was missed.", "%(num)s were missed.", standing.missed))
     if standing.last_push_at is not None:
-        when = full_moment(standing.last_push_at, now, zone).words
+        when = full_time(standing.last_push_at, now, zone).words
         said.append(translate("Last: %(when)s.", when=when))
     return " ".join(said)
 
@@ -308,8 +306,8 @@ UNREAD_DAYS = (7, 30, 90, 365)
 ENTRIES = (50, 100, 500, 1_000, 5_000)
 
 
-def keep_choices(wish: Wish) -> KeepChoices:
-    return KeepChoices(
+def keep_choices(wish: RetentionOverride) -> RetentionOptions:
+    return RetentionOptions(
         days=_choices(wish.days, DAYS, _days, translate("For ever")),
         unread_days=_choices(wish.unread_days, UNREAD_DAYS, _days, translate("For ever")),
         entries=_choices(wish.entries, ENTRIES, _newest, translate("All")),
@@ -327,12 +325,12 @@ def chosen_number(text: str, field: str) -> int | None:
 
 def _choices(
     chosen: int | None, usual: Sequence[int], say: Callable[[int], str], without: str
-) -> tuple[Choice, ...]:
+) -> tuple[SelectOption, ...]:
     numbers = sorted({*usual, *((chosen,) if chosen else ())})
     return (
-        Choice("", translate("As the server does"), chosen is None),
-        *(Choice(str(number), say(number), number == chosen) for number in numbers),
-        Choice("0", without, chosen == 0),
+        SelectOption("", translate("As the server does"), chosen is None),
+        *(SelectOption(str(number), say(number), number == chosen) for number in numbers),
+        SelectOption("0", without, chosen == 0),
     )
 
 
@@ -347,13 +345,13 @@ def _newest(count: int) -> str:
 WORDS = (200, 500, 1_000)
 
 
-def summary_choices(chosen: int | None, otherwise: str) -> tuple[Choice, ...]:
+def summary_choices(chosen: int | None, otherwise: str) -> tuple[SelectOption, ...]:
     numbers = sorted({*WORDS, *((chosen,) if chosen and chosen > 0 else ())})
     return (
-        Choice("", otherwise, chosen is None),
-        Choice(str(NEVER), translate("Never"), chosen == NEVER),
-        Choice("0", translate("All of them"), chosen == 0),
-        *(Choice(str(number), _longer(number), number == chosen) for number in numbers),
+        SelectOption("", otherwise, chosen is None),
+        SelectOption(str(NEVER), translate("Never"), chosen == NEVER),
+        SelectOption("0", translate("All of them"), chosen == 0),
+        *(SelectOption(str(number), _longer(number), number == chosen) for number in numbers),
     )
 
 
@@ -374,7 +372,9 @@ def _longer(words: int) -> str:
 INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
 
 
-async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, wanted: Wanted) -> FeedList:
+async def read_list(
+    request: Request, runtime: Runtime, tx: Tx, user_id: int, wanted: RequestedFeeds
+) -> FeedList:
     asked = SubscriptionFilter(wanted.search, wanted.status)
     total = await subscriptions.count_listed(tx, user_id, asked)
     found = await subscriptions.page(tx, user_id, asked, limit=PAGE_SIZE, offset=wanted.offset)
@@ -383,7 +383,7 @@ async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, wa
     return FeedList(lines, wanted.pages(len(lines), total), empty)
 
 
-async def read_statuses(tx: Tx, user_id: int, wanted: Wanted) -> tuple[Choice, ...]:
+async def read_statuses(tx: Tx, user_id: int, wanted: RequestedFeeds) -> tuple[SelectOption, ...]:
     counted = await subscriptions.count_by_status(tx, user_id, SubscriptionFilter(wanted.search))
     total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
     named = (
@@ -393,13 +393,13 @@ async def read_statuses(tx: Tx, user_id: int, wanted: Wanted) -> tuple[Choice, .
         ("error", translate("Error"), total - working - pending),
     )
     return tuple(
-        Choice(value, name, value == wanted.status, wanted.address(status=value), Count(count))
+        SelectOption(value, name, value == wanted.status, wanted.address(status=value), Count(count))
         for value, name, count in named
     )
 
 
 async def read_page(
-    request: Request, runtime: Runtime, user_id: int, wanted: Wanted, *, with_list: bool = True
+    request: Request, runtime: Runtime, user_id: int, wanted: RequestedFeeds, *, with_list: bool = True
 ) -> FeedsPage:
     async with runtime.db.read() as tx:
         statuses = await read_statuses(tx, user_id, wanted)
@@ -414,7 +414,7 @@ async def read_page(
 
 
 def edit_form(
-    request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow], hub: ShownHub
+    request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow], hub: HubView
 ) -> FeedEdit:
     model = runtime.ai.model
     return FeedEdit(
@@ -449,7 +449,7 @@ async def read_edit(
         sender = await newsletters.sender_of_feed(tx, user_id, one.feed.id) if one else None
     if one is None:
         return None
-    form = edit_form(request, runtime, one, rows, await hub_standing(runtime, one.feed.id))
+    form = edit_form(request, runtime, one, rows, await hub_status(runtime, one.feed.id))
     if sender is not None:
         return replace(form, facts=(*sender_facts(sender), *form.facts))
     caller: Caller | None = getattr(request.state, "caller", None)
@@ -470,24 +470,24 @@ async def _articles(runtime: Runtime, user: User, one: Subscription) -> FeedArti
     return FeedArticles(keep, drop, shared=not one.feed.private, newest=found.newest)
 
 
-def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[Choice, ...]:
+def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
     """Every folder under its full way down; the first choice is none."""
     return (
-        Choice("", translate("No folder"), chosen is None),
+        SelectOption("", translate("No folder"), chosen is None),
         *(
-            Choice(str(id_), name, id_ == chosen)
+            SelectOption(str(id_), name, id_ == chosen)
             for node in build_tree(rows)
             for id_, name in _ways(node, "")
         ),
     )
 
 
-def interval_choices(chosen: int | None) -> tuple[Choice, ...]:
+def interval_choices(chosen: int | None) -> tuple[SelectOption, ...]:
     spans = sorted({*INTERVALS, *((chosen,) if chosen else ())})
     return (
-        Choice("", translate("In its own rhythm"), chosen is None),
+        SelectOption("", translate("In its own rhythm"), chosen is None),
         *(
-            Choice(str(span), translate("Every %(span)s", span=span_words(span)), span == chosen)
+            SelectOption(str(span), translate("Every %(span)s", span=span_words(span)), span == chosen)
             for span in spans
         ),
     )
@@ -500,17 +500,17 @@ def _ways(node: FolderNode, above: str) -> list[tuple[int, str]]:
 
 
 def _facts(
-    request: Request, runtime: Runtime, one: Subscription, hub: ShownHub
+    request: Request, runtime: Runtime, one: Subscription, hub: HubView
 ) -> tuple[tuple[str, str], ...]:
     state, now, zone = one.feed.state, runtime.now(), zone_of(request)
     facts = [
         (translate("Site"), one.feed.site_url or ""),
         (translate("Added as"), one.asked_url if one.asked_url not in ("", one.feed.url) else ""),
         (translate("About itself"), one.feed.description or ""),
-        (translate("Followed since"), full_moment(one.subscribed_at, now, zone).words),
+        (translate("Followed since"), full_time(one.subscribed_at, now, zone).words),
         (translate("Last checked"), _moment(state.last_checked_at, now, zone)),
         (translate("Last good answer"), _moment(state.last_success_at, now, zone)),
-        (translate("Last trouble"), retell(state.last_error or "")),
+        (translate("Last trouble"), translate_failure(state.last_error or "")),
         (translate("Next look"), LineMaker(now, zone).lines([one])[0].why),
         *hub_facts(hub, now, zone),
     ]
@@ -518,4 +518,4 @@ def _facts(
 
 
 def _moment(moment: int | None, now: int, zone: tzinfo) -> str:
-    return "" if moment is None else full_moment(moment, now, zone).words
+    return "" if moment is None else full_time(moment, now, zone).words

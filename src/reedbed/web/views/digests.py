@@ -2,35 +2,35 @@
 
 from reedbed.domain.records import record
 from reedbed.web.views.instance import Plot
-from reedbed.web.views.layout import Choice, Count, Moment
+from reedbed.web.views.layout import Count, SelectOption, TimeView
 
 
 @record
-class Cite:
+class CitationView:
     number: int
     source: str
 
 
 @record
-class Sentence:
+class SentenceView:
     text: str
-    cites: tuple[Cite, ...]
+    cites: tuple[CitationView, ...]
     language: str = ""
 
 
 @record
-class Paragraph:
+class ParagraphView:
     heading: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SentenceView, ...]
 
 
 @record
-class Source:
+class SourceView:
     number: int
     url: str
     title: str
     feed: str
-    when: Moment
+    when: TimeView
     language: str = ""
 
 
@@ -48,15 +48,15 @@ class DigestPage:
     built_in: bool = True
     fallback: bool = False
     """The model did not answer; the built-in extract stands in for it."""
-    paragraphs: tuple[Paragraph, ...] = ()
-    sources: tuple[Source, ...] = ()
+    paragraphs: tuple[ParagraphView, ...] = ()
+    sources: tuple[SourceView, ...] = ()
 
 
 @record
-class DigestLine:
+class DigestRowView:
     id: int
     url: str
-    when: Moment
+    when: TimeView
     about: str
     facts: str
     status: str
@@ -65,9 +65,9 @@ class DigestLine:
 
 @record
 class DigestsPage:
-    lines: tuple[DigestLine, ...]
-    about: tuple[Choice, ...]
-    planned_about: tuple[Choice, ...]
+    lines: tuple[DigestRowView, ...]
+    about: tuple[SelectOption, ...]
+    planned_about: tuple[SelectOption, ...]
     next_url: str = ""
     model: str = ""
     """The operator's model, if there is one."""
@@ -82,7 +82,7 @@ class DigestsPage:
 
 
 @record
-class GivenUp:
+class AbandonedDigest:
     """Texts that were given up for one reason."""
 
     why: str
@@ -105,7 +105,7 @@ class AiPage:
     cooling: Count
     failures: Count
     plots: tuple[Plot, ...]
-    given_up: tuple[GivenUp, ...] = ()
+    given_up: tuple[AbandonedDigest, ...] = ()
     """The newest, by reason."""
 
 
@@ -118,11 +118,11 @@ class UnsubscribePage:
 
 
 @record
-class QuestionLine:
+class QuestionView:
     id: int
     url: str
     question: str
-    when: Moment
+    when: TimeView
     status: str
     beginning: str
     """Of the answer, or that there is none."""
@@ -130,8 +130,8 @@ class QuestionLine:
 
 @record
 class AskPage:
-    lines: tuple[QuestionLine, ...]
-    about: tuple[Choice, ...]
+    lines: tuple[QuestionView, ...]
+    about: tuple[SelectOption, ...]
     question: str = ""
     error: str = ""
     next_url: str = ""
@@ -143,12 +143,12 @@ class AskPage:
 class QuestionPage:
     id: int
     question: str
-    when: Moment
+    when: TimeView
     status: str
     facts: str
     by: str
     built_in: bool
     fallback: bool
     error: str = ""
-    claims: tuple[Sentence, ...] = ()
-    sources: tuple[Source, ...] = ()
+    claims: tuple[SentenceView, ...] = ()
+    sources: tuple[SourceView, ...] = ()

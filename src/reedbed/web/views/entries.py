@@ -3,14 +3,14 @@
 from markupsafe import Markup
 
 from reedbed.domain.records import record
-from reedbed.web.views.feeds import FeedLine
-from reedbed.web.views.framing import Framing, FramingBlock, Neutral, Reeds
-from reedbed.web.views.layout import Choice, Count, FeedMark, HiddenField, Moment
+from reedbed.web.views.feeds import FeedRowView
+from reedbed.web.views.framing import Framing, FramingBlock, Neutral, ScoreBars
+from reedbed.web.views.layout import Count, FeedMark, HiddenField, SelectOption, TimeView
 from reedbed.web.views.newsletters import Confirm, MailFacts
 
 
 @record
-class Row:
+class EntryRowView:
     id: int
     url: str
     title: str | Markup
@@ -18,7 +18,7 @@ class Row:
     feed_id: int
     source: str
     mark: FeedMark
-    when: Moment
+    when: TimeView
     text: str | Markup = ""
     language: str = ""
     picture: str = ""
@@ -28,7 +28,7 @@ class Row:
     current: bool = False
     outlets: int = 0
     story_url: str = ""
-    reeds: Reeds | None = None
+    reeds: ScoreBars | None = None
     dim: bool = False
 
 
@@ -36,7 +36,7 @@ class Row:
 class Day:
     key: str
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[EntryRowView, ...]
     continued: bool = False
     """The heading was already on the page before this one."""
 
@@ -59,7 +59,7 @@ class SearchBox:
 
 
 @record
-class EntryList:
+class EntryListView:
     title: str
     address: str
     """The view's own path, e.g. `/folder/3`; the address of an entry in it is this + `/entry/{id}`."""
@@ -68,8 +68,8 @@ class EntryList:
     count_key: str = ""
     scope: tuple[HiddenField, ...] = ()
     """What the mark-read forms send to say which view they mean."""
-    orders: tuple[Choice, ...] = ()
-    densities: tuple[Choice, ...] = ()
+    orders: tuple[SelectOption, ...] = ()
+    densities: tuple[SelectOption, ...] = ()
     density: str = "cards"
     more_url: str = ""
     empty: Empty | None = None
@@ -82,12 +82,12 @@ class EntryList:
     hidden_url: str = ""
     confirmations: tuple[Confirm, ...] = ()
     """Mails above the list that wait for a click."""
-    trouble: FeedLine | None = None
+    trouble: FeedRowView | None = None
     """The feed whose list this is, if it fails: why, and what to do."""
 
 
 @record
-class Summary:
+class SummaryView:
     state: str
     """ready, pending or unavailable"""
     text: str = ""
@@ -102,7 +102,7 @@ class Summary:
 
 
 @record
-class Alike:
+class StoryHint:
     """Other outlets on the same event."""
 
     words: str
@@ -117,7 +117,7 @@ class FullText:
 
 
 @record
-class Enclosure:
+class EnclosureView:
     url: str
     kind: str
     """audio, video, image or file"""
@@ -129,11 +129,11 @@ class Enclosure:
 
 
 @record
-class Highlight:
+class HighlightView:
     id: int
     quote: str
     note: str = ""
-    when: Moment | None = None
+    when: TimeView | None = None
     before: str = ""
     """What stood before and after it, to paint it there and not on the same words elsewhere."""
     after: str = ""
@@ -147,13 +147,13 @@ class Neighbour:
 
 
 @record
-class Article:
+class ArticleView:
     id: int
     title: str
     feed_name: str
     feed_url: str
     mark: FeedMark
-    when: Moment
+    when: TimeView
     body: Markup
     list_url: str
     feed_id: int = 0
@@ -168,19 +168,19 @@ class Article:
     bookmarked: bool = False
     tags: tuple[str, ...] = ()
     known_tags: tuple[str, ...] = ()
-    summary: Summary | None = None
+    summary: SummaryView | None = None
     framing: FramingBlock | None = None
     neutral: Neutral | None = None
     """Set: title and body are in neutral words."""
-    wordings: tuple[Choice, ...] = ()
+    wordings: tuple[SelectOption, ...] = ()
     """Original and neutral, each with its address; empty when there is no neutral wording."""
-    alike: Alike | None = None
+    alike: StoryHint | None = None
     mail: MailFacts | None = None
     full: FullText | None = None
-    enclosures: tuple[Enclosure, ...] = ()
+    enclosures: tuple[EnclosureView, ...] = ()
     versions: int = 0
-    changed: Moment | None = None
-    highlights: tuple[Highlight, ...] = ()
+    changed: TimeView | None = None
+    highlights: tuple[HighlightView, ...] = ()
     previous: Neighbour | None = None
     next: Neighbour | None = None
 
@@ -188,15 +188,15 @@ class Article:
 @record
 class ReadingPage:
     title: str
-    entries: EntryList | None = None
+    entries: EntryListView | None = None
     """None for an entry that stands alone."""
-    article: Article | None = None
+    article: ArticleView | None = None
     shows: str = "list"
     """Which pane a phone shows: nav, list or article."""
 
 
 @record
-class Change:
+class VersionChange:
     kind: str
     """same, added or removed"""
     text: str
@@ -205,7 +205,7 @@ class Change:
 @record
 class Version:
     number: int
-    when: Moment
+    when: TimeView
     url: str
     current: bool = False
 
@@ -217,8 +217,8 @@ class VersionsPage:
     language: str
     versions: tuple[Version, ...]
     compared: str
-    title_changes: tuple[Change, ...]
-    paragraphs: tuple[tuple[Change, ...], ...]
+    title_changes: tuple[VersionChange, ...]
+    paragraphs: tuple[tuple[VersionChange, ...], ...]
 
 
 @record
@@ -226,7 +226,7 @@ class SummaryAnswer:
     """What `reading/summary.html` needs when it is the whole answer; given to it as `article`."""
 
     id: int
-    summary: Summary
+    summary: SummaryView
 
 
 @record
@@ -244,7 +244,7 @@ class HighlightsAnswer:
 
     id: int
     language: str
-    highlights: tuple[Highlight, ...]
+    highlights: tuple[HighlightView, ...]
 
 
 @record
@@ -252,7 +252,7 @@ class StoryRow:
     url: str
     title: str
     language: str
-    when: Moment
+    when: TimeView
     facts: str
     """How many outlets and how many of its entries are unread, in words."""
     marks: tuple[FeedMark, ...]
@@ -276,8 +276,8 @@ class OutletView:
     mark: FeedMark
     title: str
     language: str
-    when: Moment
-    first_seen: Moment
+    when: TimeView
+    first_seen: TimeView
     unread: bool
     only_here: tuple[str, ...] = ()
     neutral: str = ""

@@ -7,13 +7,13 @@ from markupsafe import Markup
 
 from reedbed.domain.records import record
 from reedbed.web.views.instance import Plot
-from reedbed.web.views.layout import Choice, Count, FeedMark, Moment, Pages
+from reedbed.web.views.layout import Count, FeedMark, Pages, SelectOption, TimeView
 
 
 @record
-class FoundEntry:
+class FoundEntryView:
     title: str
-    when: Moment | None
+    when: TimeView | None
     language: str = ""
 
 
@@ -24,7 +24,7 @@ class OtherFeed:
 
 
 @record
-class ShownLogin:
+class LoginView:
     """Name and password of a feed, for the form that follows it."""
 
     username: str
@@ -32,20 +32,20 @@ class ShownLogin:
 
 
 @record
-class FoundFeed:
+class FoundFeedView:
     url: str
     name: str
     mark: FeedMark
     facts: str
     """ "Found on site.example. About 6 entries a day, full text, English." """
-    entries: tuple[FoundEntry, ...] = ()
+    entries: tuple[FoundEntryView, ...] = ()
     others: tuple[OtherFeed, ...] = ()
     followed_url: str = ""
     """The view of the feed when it is followed already."""
 
 
 @record
-class ImportLine:
+class ImportLineView:
     """What became of a line of the file."""
 
     name: str
@@ -65,7 +65,7 @@ class ImportProgress:
     done: Count
     total: Count
     report: str = ""
-    lines: tuple[ImportLine, ...] = ()
+    lines: tuple[ImportLineView, ...] = ()
     again_url: str = ""
     """Where to ask again while it runs."""
 
@@ -76,7 +76,7 @@ class Sample:
     name: str
     about: str
     followed: bool = False
-    login: ShownLogin | None = None
+    login: LoginView | None = None
 
 
 @record
@@ -101,9 +101,9 @@ class AddPage:
     """Nobody answered well there, so that it may be a feed all the same."""
     locked_url: str = ""
     """The server asks for a name and password."""
-    login: ShownLogin | None = None
-    found: FoundFeed | None = None
-    folders: tuple[Choice, ...] = ()
+    login: LoginView | None = None
+    found: FoundFeedView | None = None
+    folders: tuple[SelectOption, ...] = ()
     hits_url: str = ""
     """The search view for words that are no address."""
     hits: str = ""
@@ -115,7 +115,7 @@ class AddPage:
 
 
 @record
-class FeedLine:
+class FeedRowView:
     id: int
     url: str
     name: str
@@ -135,7 +135,7 @@ class FeedLine:
 
 @record
 class FeedList:
-    lines: tuple[FeedLine, ...]
+    lines: tuple[FeedRowView, ...]
     pages: Pages
     empty: str = ""
 
@@ -154,7 +154,7 @@ class FeedForm:
 @record
 class FeedsPage:
     search: str
-    statuses: tuple[Choice, ...]
+    statuses: tuple[SelectOption, ...]
     feeds: FeedList | None = None
     """None: the list is asked for by the page itself."""
     list_url: str = "/feeds"
@@ -169,14 +169,14 @@ class FeedsPage:
 
 
 @record
-class KeepChoices:
-    days: tuple[Choice, ...] = ()
-    unread_days: tuple[Choice, ...] = ()
-    entries: tuple[Choice, ...] = ()
+class RetentionOptions:
+    days: tuple[SelectOption, ...] = ()
+    unread_days: tuple[SelectOption, ...] = ()
+    entries: tuple[SelectOption, ...] = ()
 
 
 @record
-class FeedFraming:
+class FeedFramingView:
     """The switch of a feed, and how its wording was over time."""
 
     on: bool
@@ -184,7 +184,7 @@ class FeedFraming:
     model: str = ""
     asks: bool = False
     """Switching it on sends texts to somebody else, which the user has not allowed yet."""
-    door_url: str = ""
+    intake_url: str = ""
     plot: Plot | None = None
 
 
@@ -213,19 +213,19 @@ class FeedEdit:
     locked: bool
     """Its server asks for a name and password, or for others."""
     mark: FeedMark
-    folders: tuple[Choice, ...]
-    intervals: tuple[Choice, ...]
+    folders: tuple[SelectOption, ...]
+    intervals: tuple[SelectOption, ...]
     paused: bool = False
     full_text: bool = False
     notify: bool = False
-    keep: KeepChoices = field(default_factory=KeepChoices)
-    summaries: tuple[Choice, ...] = ()
+    keep: RetentionOptions = field(default_factory=RetentionOptions)
+    summaries: tuple[SelectOption, ...] = ()
     """Which new entries are summarised by themselves."""
     model: str = ""
     """One that somebody else runs, to which texts may be sent; empty: there is none."""
     local_only: bool = False
     facts: tuple[tuple[str, str], ...] = ()
-    framing: FeedFraming | None = None
+    framing: FeedFramingView | None = None
     articles: FeedArticles | None = None
     by_mail: bool = False
     """A newsletter: it has no address to look at."""
@@ -233,13 +233,13 @@ class FeedEdit:
 
 
 @record
-class FolderLine:
+class FolderView:
     id: int
     name: str
     depth: int
     feeds: Count
-    parents: tuple[Choice, ...]
-    summaries: tuple[Choice, ...]
+    parents: tuple[SelectOption, ...]
+    summaries: tuple[SelectOption, ...]
     """Which new entries of its feeds are summarised by themselves."""
     first: bool = False
     last: bool = False
@@ -247,7 +247,7 @@ class FolderLine:
 
 @record
 class FoldersPage:
-    folders: tuple[FolderLine, ...]
+    folders: tuple[FolderView, ...]
     name: str = ""
     error: str = ""
     trouble: str = ""
@@ -255,7 +255,7 @@ class FoldersPage:
 
 
 @record
-class RuleLine:
+class RuleView:
     id: int
     name: str
     when: str
@@ -269,20 +269,20 @@ class DryRunHit:
     url: str
     title: str
     source: str
-    when: Moment
+    when: TimeView
     language: str = ""
 
 
 @record
-class DryRun:
+class DryRunView:
     summary: str
     hits: tuple[DryRunHit, ...]
 
 
 @record
-class ConditionLine:
-    fields: tuple[Choice, ...]
-    operators: tuple[Choice, ...]
+class ConditionView:
+    fields: tuple[SelectOption, ...]
+    operators: tuple[SelectOption, ...]
     value: str = ""
 
 
@@ -290,10 +290,10 @@ class ConditionLine:
 class RuleForm:
     id: int | None = None
     name: str = ""
-    joins: tuple[Choice, ...] = ()
-    conditions: tuple[ConditionLine, ...] = ()
+    joins: tuple[SelectOption, ...] = ()
+    conditions: tuple[ConditionView, ...] = ()
     """With empty ones to fill; those left empty are not sent on."""
-    actions: tuple[Choice, ...] = ()
+    actions: tuple[SelectOption, ...] = ()
     tag: str = ""
     webhook: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -301,13 +301,13 @@ class RuleForm:
 
 @record
 class RulesPage:
-    rules: tuple[RuleLine, ...]
+    rules: tuple[RuleView, ...]
     form: RuleForm
-    dry_run: DryRun | None = None
+    dry_run: DryRunView | None = None
 
 
 @record
-class SearchLine:
+class SavedSearchView:
     id: int
     url: str
     name: str
@@ -317,7 +317,7 @@ class SearchLine:
 
 
 @record
-class TagLine:
+class TagView:
     id: int
     url: str
     name: str
@@ -327,20 +327,20 @@ class TagLine:
 
 @record
 class SearchesPage:
-    searches: tuple[SearchLine, ...]
-    tags: tuple[TagLine, ...] = ()
+    searches: tuple[SavedSearchView, ...]
+    tags: tuple[TagView, ...] = ()
     name: str = ""
     query: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @record
-class BookmarkLine:
+class BookmarkView:
     id: int
     url: str
     title: str
     source: str
-    saved: Moment
+    saved: TimeView
     original_url: str = ""
     language: str = ""
     gone: bool = False
@@ -349,7 +349,7 @@ class BookmarkLine:
 
 @record
 class BookmarksPage:
-    bookmarks: tuple[BookmarkLine, ...]
+    bookmarks: tuple[BookmarkView, ...]
     pages: Pages
 
 
@@ -358,26 +358,26 @@ class BookmarkPage:
     id: int
     title: str
     source: str
-    saved: Moment
+    saved: TimeView
     body: Markup
     original_url: str = ""
     language: str = ""
 
 
 @record
-class HighlightLine:
+class HighlightRowView:
     id: int
     quote: str
     note: str
     entry_url: str
     entry_title: str
-    when: Moment
+    when: TimeView
     language: str = ""
 
 
 @record
 class HighlightsPage:
-    highlights: tuple[HighlightLine, ...]
+    highlights: tuple[HighlightRowView, ...]
     pages: Pages
 
 
@@ -386,7 +386,7 @@ class LatestDigest:
     """The dashboard's summary: text, or why there is none yet."""
 
     paragraphs: tuple[Markup, ...] = ()
-    when: Moment | None = None
+    when: TimeView | None = None
     by: str = ""
     url: str = ""
     pending: bool = False
@@ -395,7 +395,7 @@ class LatestDigest:
 
 
 @record
-class OperatorFeedLine:
+class AdminFeedView:
     id: int
     name: str
     url: str
@@ -413,8 +413,8 @@ class OperatorFeedLine:
 @record
 class OperatorFeedsPage:
     search: str
-    statuses: tuple[Choice, ...]
-    lines: tuple[OperatorFeedLine, ...]
+    statuses: tuple[SelectOption, ...]
+    lines: tuple[AdminFeedView, ...]
     pages: Pages
     empty: str = ""
 
@@ -423,7 +423,7 @@ class OperatorFeedsPage:
 class OperatorFeedForm:
     """What is set, or what was typed and refused; a password is never among it."""
 
-    intervals: tuple[Choice, ...]
+    intervals: tuple[SelectOption, ...]
     proxy: str = ""
     user_agent: str = ""
     username: str = ""
@@ -441,8 +441,8 @@ class OperatorFeedForm:
 
 @record
 class OperatorFeedPage:
-    feed: OperatorFeedLine
+    feed: AdminFeedView
     facts: tuple[tuple[str, str], ...]
     form: OperatorFeedForm
-    spans: tuple[Choice, ...]
+    spans: tuple[SelectOption, ...]
     plots: tuple[Plot, ...]

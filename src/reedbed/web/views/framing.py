@@ -11,21 +11,21 @@ _SHORTEST: Final = 0.6
 
 
 @record
-class Reed:
+class ScoreBar:
     x: int
     y: str
     height: str
 
 
 @record
-class Reeds:
+class ScoreBars:
     band: str
     word: str
-    stems: tuple[Reed, ...]
+    stems: tuple[ScoreBar, ...]
 
 
 @record
-class Score:
+class ScoreView:
     name: str
     band: str
     number: str
@@ -37,9 +37,9 @@ class Score:
 
 @record
 class Framing:
-    reeds: Reeds
+    reeds: ScoreBars
     number: str
-    scores: tuple[Score, ...]
+    scores: tuple[ScoreView, ...]
     by: str
     when: str
     reason: str = ""
@@ -76,11 +76,13 @@ class Neutral:
     reasons: tuple[str, ...] = ()
 
 
-def reeds(band: str, word: str, scores: Sequence[float]) -> Reeds:
+def reeds(band: str, word: str, scores: Sequence[float]) -> ScoreBars:
     """Draw the scores (0 to 1, in their fixed order) on a canvas 14 units high."""
-    return Reeds(band=band, word=word, stems=tuple(_reed(place, score) for place, score in enumerate(scores)))
+    return ScoreBars(
+        band=band, word=word, stems=tuple(_reed(place, score) for place, score in enumerate(scores))
+    )
 
 
-def _reed(place: int, score: float) -> Reed:
+def _reed(place: int, score: float) -> ScoreBar:
     height = max(_SHORTEST, min(1.0, score) * _TALLEST)
-    return Reed(x=place * _APART, y=f"{_TALLEST - height:.1f}", height=f"{height:.1f}")
+    return ScoreBar(x=place * _APART, y=f"{_TALLEST - height:.1f}", height=f"{height:.1f}")

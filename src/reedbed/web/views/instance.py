@@ -1,7 +1,7 @@
 """What cleanups removed, for operators."""
 
 from reedbed.domain.records import record
-from reedbed.web.views.layout import Choice, Count
+from reedbed.web.views.layout import Count, SelectOption
 
 
 @record
@@ -29,7 +29,7 @@ class Plot:
 
 
 @record
-class TroubledFeed:
+class FailingFeedView:
     id: int
     name: str
     wrong: str
@@ -40,7 +40,7 @@ class TroubledFeed:
 
 
 @record
-class Job:
+class JobView:
     name: str
     held_by: str
     waiting: Count
@@ -51,7 +51,7 @@ class Job:
 
 
 @record
-class Event:
+class EventView:
     when: str
     what: str
     who: str
@@ -90,18 +90,18 @@ class DatabasePage:
 @record
 class OperatorPage:
     running: str
-    spans: tuple[Choice, ...]
+    spans: tuple[SelectOption, ...]
     plots: tuple[Plot, ...]
-    troubled: tuple[TroubledFeed, ...]
-    jobs: tuple[Job, ...]
-    events: tuple[Event, ...] = ()
+    troubled: tuple[FailingFeedView, ...]
+    jobs: tuple[JobView, ...]
+    events: tuple[EventView, ...] = ()
     problems: tuple[str, ...] = ()
     progress: tuple[Progress, ...] = ()
     sheets: tuple[Sheet, ...] = ()
 
 
 @record
-class CleanupLine:
+class CleanupView:
     when: str
     took: str
     removed: Count
@@ -116,4 +116,4 @@ class CleanupLine:
 class CleanupsPage:
     rules: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    lines: tuple[CleanupLine, ...] = ()
+    lines: tuple[CleanupView, ...] = ()

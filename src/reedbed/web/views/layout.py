@@ -33,7 +33,7 @@ NOTHING: Final = Count(0)
 
 
 @record
-class Moment:
+class TimeView:
     """A time for machines and the words for people."""
 
     iso: str
@@ -41,7 +41,7 @@ class Moment:
 
 
 @record
-class Look:
+class Theme:
     """The reader's choices, written on `<html>` so that the first paint is already right."""
 
     theme: str = ""
@@ -117,11 +117,11 @@ class Banner:
 
 
 @record
-class Frame:
+class Layout:
     csrf_token: str
     here: str
     """The address being shown; forms send it along so that a plain submit comes back to it."""
-    look: Look = field(default_factory=Look)
+    look: Theme = field(default_factory=Theme)
     language: str = "en"
     signed_in: bool = False
     toast: Toast | None = None
@@ -135,7 +135,7 @@ class Frame:
 
 
 @record
-class Choice:
+class SelectOption:
     """One option of a select, a radio group or a segmented control."""
 
     value: str

@@ -3,11 +3,11 @@
 from dataclasses import field
 
 from reedbed.domain.records import record
-from reedbed.web.views.layout import Choice
+from reedbed.web.views.layout import SelectOption
 
 
 @record
-class AddressLine:
+class AddressView:
     id: int
     name: str
     address: str
@@ -15,7 +15,7 @@ class AddressLine:
 
 
 @record
-class SenderLine:
+class SenderView:
     id: int
     name: str
     address: str
@@ -29,7 +29,7 @@ class SenderLine:
 
 
 @record
-class MailboxLine:
+class MailboxView:
     id: int
     name: str
     facts: str
@@ -53,7 +53,7 @@ class MailboxForm:
     port: str = "993"
     username: str = ""
     folder: str = "INBOX"
-    securities: tuple[Choice, ...] = ()
+    securities: tuple[SelectOption, ...] = ()
     error: str = ""
 
 
@@ -61,9 +61,9 @@ class MailboxForm:
 class NewslettersSettings:
     domain: str
     """Empty: there are no addresses here."""
-    addresses: tuple[AddressLine, ...]
-    senders: tuple[SenderLine, ...]
-    mailboxes: tuple[MailboxLine, ...]
+    addresses: tuple[AddressView, ...]
+    senders: tuple[SenderView, ...]
+    mailboxes: tuple[MailboxView, ...]
     confirmations: tuple[Confirm, ...]
     name: str = ""
     name_error: str = ""

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Generic, TypeVar
 
 from reedbed.domain.records import record
-from reedbed.web.views.layout import Choice, Moment
+from reedbed.web.views.layout import SelectOption, TimeView
 
 Section = TypeVar("Section", covariant=True)
 
@@ -19,19 +19,19 @@ class Saved:
 
 
 @record
-class LookSettings:
-    themes: tuple[Choice, ...]
-    sizes: tuple[Choice, ...]
-    widths: tuple[Choice, ...]
-    fonts: tuple[Choice, ...]
-    densities: tuple[Choice, ...]
-    languages: tuple[Choice, ...]
+class ThemeSettings:
+    themes: tuple[SelectOption, ...]
+    sizes: tuple[SelectOption, ...]
+    widths: tuple[SelectOption, ...]
+    fonts: tuple[SelectOption, ...]
+    densities: tuple[SelectOption, ...]
+    languages: tuple[SelectOption, ...]
 
 
 @record
 class ReadingSettings:
-    orders: tuple[Choice, ...]
-    time_zones: tuple[Choice, ...]
+    orders: tuple[SelectOption, ...]
+    time_zones: tuple[SelectOption, ...]
     scroll_marks: bool = False
     open_marks: bool = True
     group_stories: bool = False
@@ -41,8 +41,8 @@ class ReadingSettings:
 class AccountSettings:
     email: str
     verified: bool
-    since: Moment
-    linked: tuple[Choice, ...] = ()
+    since: TimeView
+    linked: tuple[SelectOption, ...] = ()
     """Sign-in providers; chosen ones are linked."""
     has_password: bool = True
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -50,7 +50,7 @@ class AccountSettings:
 
 
 @record
-class Device:
+class DeviceView:
     id: int
     name: str
     seen: str
@@ -79,7 +79,7 @@ class SetupCard:
 
 @record
 class DevicesSettings:
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceView, ...]
     passwords: tuple[AppPassword, ...]
     cards: tuple[SetupCard, ...]
     made: Saved | None = None
@@ -88,7 +88,7 @@ class DevicesSettings:
 
 
 @record
-class ApiToken:
+class TokenView:
     id: int
     name: str
     scopes: str
@@ -97,15 +97,15 @@ class ApiToken:
 
 @record
 class TokensSettings:
-    tokens: tuple[ApiToken, ...]
-    scopes: tuple[Choice, ...]
+    tokens: tuple[TokenView, ...]
+    scopes: tuple[SelectOption, ...]
     made: Saved | None = None
     name: str = ""
     error: str = ""
 
 
 @record
-class PublishedFeed:
+class PublishedFeedView:
     id: int
     name: str
     used: str
@@ -122,14 +122,14 @@ class PublishedAddress:
 
 @record
 class PublishedSettings:
-    feeds: tuple[PublishedFeed, ...]
-    views: tuple[Choice, ...]
+    feeds: tuple[PublishedFeedView, ...]
+    views: tuple[SelectOption, ...]
     made: PublishedAddress | None = None
     error: str = ""
 
 
 @record
-class ToldDevice:
+class NotifiedDevice:
     id: int
     name: str
     reached: str
@@ -138,8 +138,8 @@ class ToldDevice:
 
 @record
 class NotificationSettings:
-    devices: tuple[ToldDevice, ...]
-    feeds: tuple[Choice, ...]
+    devices: tuple[NotifiedDevice, ...]
+    feeds: tuple[SelectOption, ...]
     """Those whose news are told."""
     digests: bool = False
 
@@ -156,24 +156,24 @@ class NoSettings:
 @record
 class SettingsPage(Generic[Section]):
     title: str
-    sections: tuple[Choice, ...]
+    sections: tuple[SelectOption, ...]
     section: Section
-    elsewhere: tuple[Choice, ...] = ()
+    elsewhere: tuple[SelectOption, ...] = ()
     """Pages that are no settings but are looked for here."""
 
 
 @record
 class FramingSettings:
-    wordings: tuple[Choice, ...]
-    loud: tuple[Choice, ...]
-    limits: tuple[Choice, ...]
+    wordings: tuple[SelectOption, ...]
+    loud: tuple[SelectOption, ...]
+    limits: tuple[SelectOption, ...]
     model: str = ""
     sends: bool = False
     allowed: bool = False
 
 
 @record
-class WebhookLine:
+class WebhookView:
     id: int
     name: str
     url: str
@@ -194,16 +194,16 @@ class WebhookCall:
 
 @record
 class OneWebhook:
-    line: WebhookLine
-    events: tuple[Choice, ...]
+    line: WebhookView
+    events: tuple[SelectOption, ...]
     calls: tuple[WebhookCall, ...]
     enabled: bool
 
 
 @record
 class WebhooksSettings:
-    webhooks: tuple[WebhookLine, ...]
-    events: tuple[Choice, ...]
+    webhooks: tuple[WebhookView, ...]
+    events: tuple[SelectOption, ...]
     """For a new one."""
     one: OneWebhook | None = None
     made: Saved | None = None
@@ -215,7 +215,7 @@ class WebhooksSettings:
 
 
 @record
-class ShareTargetLine:
+class ShareTargetView:
     id: int
     name: str
     kind: str
@@ -233,8 +233,8 @@ class SecretField:
 
 @record
 class ShareSettings:
-    targets: tuple[ShareTargetLine, ...]
-    kinds: tuple[Choice, ...]
+    targets: tuple[ShareTargetView, ...]
+    kinds: tuple[SelectOption, ...]
     """Each with the address of its form; the chosen one's is shown."""
     fields: tuple[SecretField, ...]
     name: str = ""
@@ -250,11 +250,11 @@ class SharePage:
     title: str
     address: str
     letter: str
-    targets: tuple[Choice, ...]
+    targets: tuple[SelectOption, ...]
 
 
 @record
-class PersonLine:
+class UserView:
     id: int
     email: str
     role: str
@@ -267,14 +267,14 @@ class PersonLine:
 
 
 @record
-class InviteLine:
+class InviteView:
     id: int
     email: str
     ends: str
 
 
 @record
-class MadeLink:
+class NewLink:
     """Shown this once."""
 
     says: str
@@ -283,9 +283,9 @@ class MadeLink:
 
 @record
 class PeoplePage:
-    people: tuple[PersonLine, ...]
-    invites: tuple[InviteLine, ...]
-    made: MadeLink | None = None
+    people: tuple[UserView, ...]
+    invites: tuple[InviteView, ...]
+    made: NewLink | None = None
     email: str = ""
     error: str = ""
     more_url: str = ""
