@@ -45,7 +45,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
         plots=(_tokens(found, now), _cost(found, now)),
         given_up=_given_up(failures, now, zone),
     )
-    return await app_page(request, runtime, caller, "operator/ai.html", view)
+    return await app_page(request, runtime, caller, "ai/admin.html", view)
 
 
 @router.post("/admin/ai/pause")

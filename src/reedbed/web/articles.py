@@ -50,9 +50,9 @@ async def switch(
         )
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
-            return await page(request, "reading/page.html", view, block="article")
+            return await page(request, "entries/page.html", view, block="article")
         sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
-    return await page(request, "reading/page.html", view, sidebar=sidebar)
+    return await page(request, "entries/page.html", view, sidebar=sidebar)
 
 
 saved_pages_router = APIRouter(include_in_schema=False)
@@ -112,4 +112,4 @@ async def _show_refused(
     said = {"drop_error" if error.field == "drop" else "keep_error": error.message}
     typed = replace(shown.articles, keep=keep, drop=drop, **said)
     view = replace(shown, articles=typed)
-    return await app_page(request, runtime, caller, "manage/feed_edit.html", view, status=400)
+    return await app_page(request, runtime, caller, "feeds/edit.html", view, status=400)

@@ -147,7 +147,7 @@ async def home(request: Request, runtime: CurrentRuntime, caller: MaybeCaller) -
 async def show_setup(request: Request, runtime: CurrentRuntime) -> Response:
     if not await needs_owner(runtime):
         return see_other(request, "/login")
-    return await page(request, "doors/setup.html", SetupPage())
+    return await page(request, "auth/setup.html", SetupPage())
 
 
 @router.post("/setup")
@@ -161,7 +161,7 @@ async def set_up(
         return see_other(request, "/login")
     except Invalid as error:
         shown = SetupPage(email, start, {error.field or "form": error.message})
-        return await page(request, "doors/setup.html", shown, status=400)
+        return await page(request, "auth/setup.html", shown, status=400)
     session = await log_in(runtime, email, password, **_device(request))
     response = see_other(request, FIRST_STEPS.get(start, "/unread"))
     set_session_cookie(request, response, runtime, session)
@@ -233,7 +233,7 @@ async def login_page(
         returning=returning,
     )
     status, headers = (status_of(error), headers_of(error)) if error else (200, {})
-    return await page(request, "doors/login.html", shown, status=status, headers=headers)
+    return await page(request, "auth/login.html", shown, status=status, headers=headers)
 
 
 def ways_in(runtime: Runtime, **asked: str) -> tuple[ProviderButton, ...]:
@@ -248,7 +248,7 @@ def ways_in(runtime: Runtime, **asked: str) -> tuple[ProviderButton, ...]:
 async def _leave(request: Request, elsewhere: str) -> Response:
     """On to the provider by a page of ours: a form may not be answered with another site's address."""
     headers = {"Refresh": f"0; url={elsewhere}"}
-    return await page(request, "doors/leaving.html", DeleteAccountPage(elsewhere), headers=headers)
+    return await page(request, "auth/delete_account.html", DeleteAccountPage(elsewhere), headers=headers)
 
 
 def _device(request: Request) -> dict[str, str | None]:
@@ -274,7 +274,7 @@ async def show_register(request: Request, runtime: CurrentRuntime, invite: str =
         privacy=privacy_note(),
         providers=ways_in(runtime, invite=invite) if invited or not invite else (),
     )
-    return await page(request, "doors/register.html", shown)
+    return await page(request, "auth/register.html", shown)
 
 
 @account_router.post("/register")
@@ -304,10 +304,10 @@ async def do_register(
             privacy=privacy_note(),
             errors={"invite" if field == "token" else field: error.message},
         )
-        return await page(request, "doors/register.html", shown, status=status_of(error))
+        return await page(request, "auth/register.html", shown, status=status_of(error))
     if isinstance(welcome, Pending):
         shown = RegisterPage(sent=True, notice=welcome.message)
-        return await page(request, "doors/register.html", shown)
+        return await page(request, "auth/register.html", shown)
     response = see_other(request, "/add?start=samples")
     set_session_cookie(request, response, runtime, welcome)
     return response
@@ -317,7 +317,7 @@ async def do_register(
 async def show_verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """A page with a button: programs that look into letters follow their links, but press nothing."""
     valid = await find_link(runtime, "verify", token) is not None
-    return await page(request, "doors/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
+    return await page(request, "auth/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
 
 
 @account_router.post("/verify/{token}")
@@ -326,14 +326,14 @@ async def do_verify(request: Request, runtime: CurrentRuntime, token: str) -> Re
     try:
         user = await verify_email(runtime, token)
     except Invalid:
-        return await page(request, "doors/verify.html", VerifyPage(token, valid=False), status=400)
+        return await page(request, "auth/verify.html", VerifyPage(token, valid=False), status=400)
     shown = LoginPage(user.email, "/", notice=translate("Your address is confirmed. Log in."))
-    return await page(request, "doors/login.html", shown)
+    return await page(request, "auth/login.html", shown)
 
 
 @account_router.get("/forgot")
 async def show_forgot(request: Request, runtime: CurrentRuntime) -> Response:
-    return await page(request, "doors/forgot.html", ForgotPage(can_mail=runtime.mailer is not None))
+    return await page(request, "auth/forgot.html", ForgotPage(can_mail=runtime.mailer is not None))
 
 
 @account_router.post("/forgot")
@@ -342,17 +342,17 @@ async def do_forgot(request: Request, runtime: CurrentRuntime, email: Text = "")
     try:
         await forgot_password(runtime, email, ip=client_ip(request))
     except Conflict:
-        return await page(request, "doors/forgot.html", ForgotPage(can_mail=False), status=409)
+        return await page(request, "auth/forgot.html", ForgotPage(can_mail=False), status=409)
     except (Invalid, TooMany) as error:
         shown = ForgotPage(email, errors={"email": error.message})
-        return await page(request, "doors/forgot.html", shown, status=status_of(error))
-    return await page(request, "doors/forgot.html", ForgotPage(sent=True))
+        return await page(request, "auth/forgot.html", shown, status=status_of(error))
+    return await page(request, "auth/forgot.html", ForgotPage(sent=True))
 
 
 @account_router.get("/reset/{token}")
 async def show_reset(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     valid = await reset_link_is_open(runtime, token)
-    return await page(request, "doors/reset.html", ResetPage(token, valid), status=200 if valid else 404)
+    return await page(request, "auth/reset.html", ResetPage(token, valid), status=200 if valid else 404)
 
 
 @account_router.post("/reset/{token}")
@@ -363,7 +363,7 @@ async def do_reset(request: Request, runtime: CurrentRuntime, token: str, passwo
     except (Invalid, TooMany) as error:
         used_up = getattr(error, "field", None) == "token"
         shown = ResetPage(token, not used_up, {} if used_up else {"password": error.message})
-        return await page(request, "doors/reset.html", shown, status=status_of(error))
+        return await page(request, "auth/reset.html", shown, status=status_of(error))
     toast = Toast(translate("The new password is set. Log in with it."))
     return see_other(request, "/login", toast=toast)
 

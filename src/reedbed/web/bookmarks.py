@@ -33,7 +33,7 @@ async def show_bookmarks(request: Request, runtime: CurrentRuntime, caller: Curr
     rows, last = here.cut(found)
     lines = tuple(_line(request, runtime, row) for row in rows)
     shown = BookmarksPage(lines, here.pages("/bookmarks", len(lines), total, last))
-    return await app_page(request, runtime, caller, "manage/bookmarks.html", shown)
+    return await app_page(request, runtime, caller, "bookmarks/list.html", shown)
 
 
 @router.get("/bookmarks/{bookmark_id}")
@@ -49,7 +49,7 @@ async def show_bookmark(
         body=Markup(pictures_for_page(runtime).in_html(kept.content)),  # noqa: S704  sanitised when it was stored
         original_url=kept.row.url or "",
     )
-    return await app_page(request, runtime, caller, "manage/bookmark.html", shown)
+    return await app_page(request, runtime, caller, "bookmarks/one.html", shown)
 
 
 @router.post("/bookmarks/{bookmark_id}/delete")

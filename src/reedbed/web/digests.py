@@ -314,8 +314,8 @@ async def show(
         scopes = await scopes_of(tx, caller.user_id)
     view = digest_page(digest, scopes, runtime.now(), zone_of(request))
     if is_htmx(request):
-        return await page(request, "digest/page.html", view, block="digest")
-    return await app_page(request, runtime, caller, "digest/page.html", view)
+        return await page(request, "digests/page.html", view, block="digest")
+    return await app_page(request, runtime, caller, "digests/page.html", view)
 
 
 @router.post("/digests/{digest_id}/delete")
@@ -331,7 +331,7 @@ async def _latest(
 ) -> Response:
     said = translate(error) if error else ""
     view = latest_view(digest, runtime.now(), zone_of(request), error=said)
-    return await page(request, "digest/latest.html", view, status=status)
+    return await page(request, "digests/latest.html", view, status=status)
 
 
 async def _all(
@@ -359,7 +359,7 @@ async def _all(
         can_mail=runtime.mailer is not None,
         error=translate(error) if error else "",
     )
-    return await app_page(request, runtime, caller, "digest/list.html", view, status=status)
+    return await app_page(request, runtime, caller, "digests/list.html", view, status=status)
 
 
 unsubscribe_router = APIRouter(include_in_schema=False)
@@ -369,11 +369,11 @@ unsubscribe_router = APIRouter(include_in_schema=False)
 async def show_unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """Only asks: programs that look into letters follow their links, but press nothing."""
     reader_of(runtime, token)
-    return await page(request, "digest/unsubscribe.html", UnsubscribePage(token))
+    return await page(request, "digests/unsubscribe.html", UnsubscribePage(token))
 
 
 @unsubscribe_router.post("/digests/unsubscribe/{token}")
 async def unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """The link itself is the proof: no log-in, no form token, as RFC 8058 wants it."""
     await end_digest_mail(runtime, token)
-    return await page(request, "digest/unsubscribe.html", UnsubscribePage(token, done=True))
+    return await page(request, "digests/unsubscribe.html", UnsubscribePage(token, done=True))

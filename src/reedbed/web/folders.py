@@ -195,7 +195,7 @@ async def _show(
     if typed is not None:
         lines = [replace(line, name=typed[1]) if line.id == typed[0] else line for line in lines]
     shown = FoldersPage(tuple(lines), name, error, trouble)
-    return await app_page(request, runtime, caller, "manage/folders.html", shown, status=status)
+    return await app_page(request, runtime, caller, "folders/list.html", shown, status=status)
 
 
 def _lines(

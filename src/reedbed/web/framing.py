@@ -276,7 +276,7 @@ async def save_settings(
 
 async def _block(request: Request, runtime: Runtime, entry_id: int, state: AnalysisState) -> Response:
     block = framing_block(state, runtime.now(), zone_of(request))
-    return await page(request, "reading/framing.html", None, article=FramingAnswer(entry_id, block))
+    return await page(request, "entries/framing.html", None, article=FramingAnswer(entry_id, block))
 
 
 def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:

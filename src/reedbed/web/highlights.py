@@ -35,7 +35,7 @@ async def show_highlights(request: Request, runtime: CurrentRuntime, caller: Cur
     shown, last = here.cut(found)
     lines = tuple(_line(request, runtime, one) for one in shown)
     view = HighlightsPage(lines, here.pages("/highlights", len(lines), total, last))
-    return await app_page(request, runtime, caller, "manage/highlights.html", view)
+    return await app_page(request, runtime, caller, "highlights/list.html", view)
 
 
 @router.post("/entry/{entry_id}/highlights")
@@ -95,7 +95,7 @@ async def _answer(
     shown = tuple(shown_highlight(one, now, zone) for one in reversed(kept))
     language = (rows[0].language or "") if rows else ""
     answer = HighlightsAnswer(entry_id, language, shown)
-    return await page(request, "reading/highlights.html", None, article=answer)
+    return await page(request, "entries/highlights.html", None, article=answer)
 
 
 def _line(request: Request, runtime: Runtime, one: Highlight) -> HighlightRowView:

@@ -155,7 +155,7 @@ async def show_overview(
             slow_feeds(slow),
         ),
     )
-    return await app_page(request, runtime, caller, "operator/overview.html", shown)
+    return await app_page(request, runtime, caller, "instance/overview.html", shown)
 
 
 def _running(runtime: Runtime, counted: dict[str, int]) -> str:
@@ -242,7 +242,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
         used=size_words(used),
         sheets=(_sizes(largest), await _copies(runtime, runtime.now(), zone_of(request))),
     )
-    return await app_page(request, runtime, caller, "operator/database.html", view)
+    return await app_page(request, runtime, caller, "instance/database.html", view)
 
 
 def _sizes(largest: list[Size]) -> Sheet:

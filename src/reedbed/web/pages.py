@@ -77,7 +77,7 @@ def _feed_lines(feeds: Sequence[SidebarFeed]) -> Markup:
 @lru_cache(maxsize=5_000)
 def _feed_line(feed: SidebarFeed) -> Markup:
     """A reader of hundreds of feeds is shown the same lines on every page, but for a few counts."""
-    drawn: Any = environment().get_template("parts/feed_line.html").module
+    drawn: Any = environment().get_template("partials/feed_row.html").module
     return drawn.line(feed)
 
 

@@ -120,8 +120,8 @@ async def show(
     question = await get_question(runtime, caller.user_id, question_id)
     view = question_page(question, runtime.now(), zone_of(request))
     if is_htmx(request):
-        return await page(request, "ask/answer.html", view, block="answer")
-    return await app_page(request, runtime, caller, "ask/answer.html", view)
+        return await page(request, "questions/answer.html", view, block="answer")
+    return await app_page(request, runtime, caller, "questions/answer.html", view)
 
 
 @router.post("/ask/{question_id}/delete")
@@ -157,4 +157,4 @@ async def _all(
         next_url=f"/ask?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
         sends_to=model.name if is_sent and model is not None else "",
     )
-    return await app_page(request, runtime, caller, "ask/list.html", view, status=status)
+    return await app_page(request, runtime, caller, "questions/list.html", view, status=status)

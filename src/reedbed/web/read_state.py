@@ -76,7 +76,7 @@ async def set_tags(
     async with runtime.db.read() as tx:
         known = tuple(await tag_names(tx, caller.user_id))
     answer = TagsAnswer(entry_id, entry.row.states.tags, known)
-    return await page(request, "reading/tags.html", None, article=answer)
+    return await page(request, "entries/tags.html", None, article=answer)
 
 
 @router.post("/mark-read")
@@ -121,7 +121,7 @@ async def _set(
 
 async def _said(request: Request, toast: Toast, next: str) -> Response:
     if is_htmx(request):
-        return await page(request, "parts/toast.html", None, toast=toast)
+        return await page(request, "partials/toast.html", None, toast=toast)
     return see_other(request, next, toast=toast)
 
 

@@ -35,7 +35,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
         warnings=tuple(warning for warning in warnings if warning),
         lines=tuple(_line(one, now, zone) for one in found),
     )
-    return await app_page(request, runtime, caller, "operator/cleanups.html", view)
+    return await app_page(request, runtime, caller, "retention/cleanups.html", view)
 
 
 @router.post("/admin/cleanup")

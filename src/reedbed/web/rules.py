@@ -252,7 +252,7 @@ async def try_it(request: Request, runtime: CurrentRuntime, caller: CurrentCalle
     if is_htmx(request):
         headers = {"HX-Retarget": "#dry-run", "HX-Reswap": "innerHTML"} if status == 400 else None
         view = RulesPage((), typed, shown)
-        return await page(request, "manage/rules.html", view, block="dry_run", status=status, headers=headers)
+        return await page(request, "rules/list.html", view, block="dry_run", status=status, headers=headers)
     return await _show(request, runtime, caller, typed, status, dry_run=shown if status == 200 else None)
 
 
@@ -326,7 +326,7 @@ async def _show(
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, caller.user_id)
     shown = RulesPage(tuple(line_of(row) for row in rows), form, dry_run)
-    return await app_page(request, runtime, caller, "manage/rules.html", shown, status=status)
+    return await app_page(request, runtime, caller, "rules/list.html", shown, status=status)
 
 
 def _dry_run(request: Request, runtime: Runtime, tried: Tried) -> DryRunView:

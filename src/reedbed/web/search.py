@@ -401,7 +401,7 @@ async def _show_saved(
         for one in await list_tags(runtime, caller.user_id)
     )
     shown = SearchesPage(searches, tags, typed.name, typed.query, typed.errors)
-    return await app_page(request, runtime, caller, "manage/searches.html", shown, status=status)
+    return await app_page(request, runtime, caller, "search/saved.html", shown, status=status)
 
 
 def _unread(matches: UnreadMatches | None) -> str:

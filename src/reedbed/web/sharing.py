@@ -71,7 +71,7 @@ async def ways(
         letter=f"mailto:?subject={quote(title)}&body={quote(address)}",
         targets=tuple(SelectOption(str(id), name) for id, name in targets),
     )
-    return await app_page(request, runtime, caller, "manage/share.html", shown)
+    return await app_page(request, runtime, caller, "sharing/share.html", shown)
 
 
 @router.post("/entry/{entry_id}/share")

@@ -161,7 +161,7 @@ async def show_sidebar(
     """`here` is the address of the view the page shows."""
     async with runtime.db.read() as tx:
         sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
-    return await page(request, "parts/sidebar.html", None, sidebar=sidebar)
+    return await page(request, "partials/sidebar.html", None, sidebar=sidebar)
 
 
 BELONGS_TO = {"/digests": "/summaries"}

@@ -95,7 +95,7 @@ async def show_finish(request: Request, runtime: CurrentRuntime, ticket: str = "
         asked = await question(runtime, ticket, _device(request))
     except Refused as error:
         return await login_page(request, runtime, error=error)
-    return await page(request, "doors/finish.html", _finish_page(ticket, asked))
+    return await page(request, "auth/finish.html", _finish_page(ticket, asked))
 
 
 @router.post("/login/finish")
@@ -153,7 +153,7 @@ async def _ask_again(
     shown = _finish_page(
         ticket, asked, {field if field in ("password", "privacy_accepted") else "form": error.message}
     )
-    return await page(request, "doors/finish.html", shown, status=status_of(error), headers=headers_of(error))
+    return await page(request, "auth/finish.html", shown, status=status_of(error), headers=headers_of(error))
 
 
 def _finish_page(ticket: str, asked: SignInQuestion, errors: Mapping[str, str] | None = None) -> FinishPage:

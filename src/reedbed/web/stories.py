@@ -134,7 +134,7 @@ async def show_all(
         only_unread=only_unread,
         any_unread=any(one.unread for one in found),
     )
-    return await page(request, "story/list.html", listed, sidebar=sidebar)
+    return await page(request, "stories/list.html", listed, sidebar=sidebar)
 
 
 @router.post("/stories/read")
@@ -151,7 +151,7 @@ async def show(
     if story.id != story_id:
         return see_other(request, f"/stories/{story.id}")
     view = story_page(story, runtime.now(), zone_of(request))
-    return await app_page(request, runtime, caller, "story/page.html", view)
+    return await app_page(request, runtime, caller, "stories/page.html", view)
 
 
 @router.post("/stories/{story_id}/read")

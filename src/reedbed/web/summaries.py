@@ -41,4 +41,4 @@ async def _block(
     state = await get_summary(runtime, caller.user, entry_id, again=again)
     why = waiting_told(state.wait, runtime.now(), zone_of(request))
     answer = SummaryAnswer(entry_id, summary_view(state, why=why))
-    return await page(request, "reading/summary.html", None, article=answer)
+    return await page(request, "entries/summary.html", None, article=answer)

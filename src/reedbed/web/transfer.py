@@ -61,8 +61,8 @@ async def bring_in(request: Request, runtime: CurrentRuntime, caller: CurrentCal
     if is_htmx(request):
         # A refusal is swapped in as well: it stands where the report would.
         headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"} if status == 400 else None
-        return await page(request, "manage/add.html", shown, block="progress", status=status, headers=headers)
-    return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
+        return await page(request, "feeds/add.html", shown, block="progress", status=status, headers=headers)
+    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
 
 
 def progress_of(name: str, report: ImportReport) -> ImportProgress:
@@ -143,8 +143,8 @@ async def _begin(request: Request, runtime: Runtime, caller: Caller, starting: A
 async def _show(request: Request, runtime: Runtime, caller: Caller, found: Import) -> Response:
     shown = AddPage(import_error=found.error) if found.error else AddPage(progress=import_progress(found))
     if is_htmx(request):
-        return await page(request, "manage/add.html", shown, block="progress")
-    return await app_page(request, runtime, caller, "manage/add.html", shown)
+        return await page(request, "feeds/add.html", shown, block="progress")
+    return await app_page(request, runtime, caller, "feeds/add.html", shown)
 
 
 async def _refused(request: Request, runtime: Runtime, caller: Caller, error: ReedbedError) -> Response:
@@ -152,8 +152,8 @@ async def _refused(request: Request, runtime: Runtime, caller: Caller, error: Re
     shown, status = AddPage(import_error=error.message), status_of(error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"}
-        return await page(request, "manage/add.html", shown, block="progress", status=status, headers=headers)
-    return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
+        return await page(request, "feeds/add.html", shown, block="progress", status=status, headers=headers)
+    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
 
 
 def import_progress(found: Import) -> ImportProgress:

@@ -236,7 +236,7 @@ async def _show_people(
         more_url=_more(found),
     )
     status = status_of(error) if error else 200
-    return await app_page(request, runtime, caller, "operator/people.html", view, status=status)
+    return await app_page(request, runtime, caller, "users/list.html", view, status=status)
 
 
 def _more(found: Sequence[Member]) -> str:

@@ -37,7 +37,7 @@ async def test_the_overview_tells_of_checks_processes_and_work_under_way(
 async def test_jobs_and_leases_have_names_for_people(runtime, by_cookie):
     for kind in HANDLERS:
         await enqueue(runtime, kind, {})
-    started = r'(?:_every\([A-Z_]+, runtime, stop, |while_alone\(runtime, )"([\w ]+)"'
+    started = r'(?:_every\([A-Z_]+, runtime, stop, |run_exclusively\(runtime, )"([\w ]+)"'
     leases = re.findall(started, _worker_sources())
     assert {"sweeping", "stories", "hubs", "health"} <= set(leases)
     for name in (*leases, LEASE):
@@ -50,7 +50,7 @@ async def test_jobs_and_leases_have_names_for_people(runtime, by_cookie):
 
 def _worker_sources() -> str:
     sources = Path(reedbed.__file__).parent
-    files = [file for part in ("worker", "services") for file in (sources / part).glob("*.py")]
+    files = [file for part in ("worker", "services") for file in (sources / part).rglob("*.py")]
     return "".join(file.read_text() for file in files)
 
 

@@ -85,14 +85,14 @@ class ListRequest:
 
     async def show_article(self, article: ArticleView) -> Response:
         view = ReadingPage(article.title, article=article)
-        return await page(self.request, "reading/page.html", view, block="article")
+        return await page(self.request, "entries/page.html", view, block="article")
 
     async def show_list(self, title: str, listed: EntryListView, *, status: int = 200) -> Response:
         """The list or, for `rows`, only its next rows."""
         view = ReadingPage(title, listed)
         if self.wants == "rows":
-            return await page(self.request, "reading/rows.html", view, status=status)
-        return await page(self.request, "reading/page.html", view, block="list", status=status)
+            return await page(self.request, "entries/rows.html", view, status=status)
+        return await page(self.request, "entries/page.html", view, block="list", status=status)
 
     async def show_page(
         self,
@@ -106,7 +106,7 @@ class ListRequest:
         pane = self.request.query_params.get("pane")
         shows = "nav" if pane == "nav" else "article" if article else "list"
         view = ReadingPage(article.title if article else title, listed, article, shows)
-        return await page(self.request, "reading/page.html", view, sidebar=sidebar, status=status)
+        return await page(self.request, "entries/page.html", view, sidebar=sidebar, status=status)
 
 
 def _visit(
@@ -175,9 +175,9 @@ async def show_alone(
         article = await read_article(request, runtime, tx, caller.user_id, path_id(entry_id), place=None)
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
-            return await page(request, "reading/page.html", view, block="article")
+            return await page(request, "entries/page.html", view, block="article")
         sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
-    return await page(request, "reading/page.html", view, sidebar=sidebar)
+    return await page(request, "entries/page.html", view, sidebar=sidebar)
 
 
 async def _show(visit: ListRequest, tx: Tx, place: ReadingList) -> Response:
@@ -367,7 +367,7 @@ async def show_versions(
         title_changes=tuple(VersionChange(one.kind, one.text) for one in chosen.title),
         paragraphs=_paragraphs(chosen.text),
     )
-    return await app_page(request, runtime, caller, "reading/versions.html", shown)
+    return await app_page(request, runtime, caller, "entries/versions.html", shown)
 
 
 def _chosen(revisions: Sequence[Revision], version: str) -> Revision:

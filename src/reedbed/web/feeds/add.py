@@ -83,10 +83,10 @@ async def show_add(
         return see_other(request, _here(without))
     shown = await _look(request, runtime, caller, asked) if asked else AddPage()
     if is_htmx(request):
-        return await page(request, "manage/add.html", shown, block="found")
+        return await page(request, "feeds/add.html", shown, block="found")
     if not asked and (start == "samples" or not await _follows(runtime, caller.user_id)):
         shown = AddPage(offered=await _samples(runtime, caller.user_id))
-    return await app_page(request, runtime, caller, "manage/add.html", shown)
+    return await app_page(request, runtime, caller, "feeds/add.html", shown)
 
 
 @router.post("/add")
@@ -103,8 +103,8 @@ async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCall
     except Invalid as error:
         shown = AddPage(without_credentials(asked), error.message)
     if is_htmx(request):
-        return await page(request, "manage/add.html", shown, block="found", headers={"HX-Push-Url": here})
-    return await app_page(request, runtime, caller, "manage/add.html", shown)
+        return await page(request, "feeds/add.html", shown, block="found", headers={"HX-Push-Url": here})
+    return await app_page(request, runtime, caller, "feeds/add.html", shown)
 
 
 async def show_several(
@@ -112,7 +112,7 @@ async def show_several(
 ) -> Response:
     """After one of several was followed: the others with their passwords, which no address may hold."""
     shown = await _look(request, runtime, caller, asked[:LONGEST])
-    return await app_page(request, runtime, caller, "manage/add.html", shown, toast=toast)
+    return await app_page(request, runtime, caller, "feeds/add.html", shown, toast=toast)
 
 
 async def show_refused(
@@ -120,7 +120,7 @@ async def show_refused(
 ) -> Response:
     """After a feed could not be followed: what was asked for stays in the field."""
     shown = AddPage(asked=without_credentials(asked), error=message)
-    return await app_page(request, runtime, caller, "manage/add.html", shown, status=status)
+    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
 
 
 async def _look(

@@ -210,7 +210,7 @@ async def show_all(request: Request, runtime: CurrentRuntime, caller: AdminOf) -
         pages=wanted.pages(len(found), total),
         empty=wanted.empty_words(translate("Nobody follows a feed yet.")),
     )
-    return await app_page(request, runtime, caller, "operator/feeds.html", view)
+    return await app_page(request, runtime, caller, "feeds/admin_list.html", view)
 
 
 @router.get("/admin/feeds/{feed_id}")
@@ -278,4 +278,4 @@ async def _show(
         ),
     )
     status = 400 if refused else 200
-    return await app_page(request, runtime, caller, "operator/feed.html", view, status=status)
+    return await app_page(request, runtime, caller, "feeds/admin.html", view, status=status)

@@ -76,7 +76,7 @@ async def show_dashboard(
     shown = await read_page(request, runtime, caller.user_id, wanted or RequestedFeeds(), with_list=False)
     error = "" if wanted else marked("Invalid filter parameters")
     shown = replace(shown, digest=True, error=error)
-    return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=200 if wanted else 400)
+    return await app_page(request, runtime, caller, "feeds/page.html", shown, status=200 if wanted else 400)
 
 
 @router.get("/feeds")
@@ -87,12 +87,12 @@ async def show_feeds(
         return await _refuse_filters(request, runtime, caller)
     if not is_htmx(request):
         shown = await read_page(request, runtime, caller.user_id, wanted)
-        return await app_page(request, runtime, caller, "manage/feeds.html", shown)
+        return await app_page(request, runtime, caller, "feeds/page.html", shown)
     async with runtime.db.read() as tx:
         listed = await read_list(request, runtime, tx, caller.user_id, wanted)
         statuses = await read_statuses(tx, caller.user_id, wanted)
     shown = FeedsPage(wanted.search, statuses, listed)
-    return await page(request, "manage/feed_list.html", shown, refreshed=True)
+    return await page(request, "feeds/list.html", shown, refreshed=True)
 
 
 @router.get("/feeds/{subscription_id}/edit")
@@ -102,13 +102,13 @@ async def show_edit(
     shown = await read_edit(request, runtime, caller.user_id, subscription_id)
     if shown is None and is_htmx(request):
         return await page(
-            request, "manage/feed_errors.html", None, status=404, errors=FeedForm(general_error=NO_SUCH)
+            request, "feeds/errors.html", None, status=404, errors=FeedForm(general_error=NO_SUCH)
         )
     if shown is None:
         raise NotFound(NO_SUCH)
     if is_htmx(request):
-        return await page(request, "manage/feed_edit.html", shown, block="form", inline=True)
-    return await app_page(request, runtime, caller, "manage/feed_edit.html", shown)
+        return await page(request, "feeds/edit.html", shown, block="form", inline=True)
+    return await app_page(request, runtime, caller, "feeds/edit.html", shown)
 
 
 async def _refuse_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
@@ -116,11 +116,11 @@ async def _refuse_filters(request: Request, runtime: CurrentRuntime, caller: Cur
     if is_htmx(request):
         refused = FeedForm(general_error=message)
         return await page(
-            request, "manage/feed_errors.html", None, status=400, headers=LIST_PLACE, errors=refused
+            request, "feeds/errors.html", None, status=400, headers=LIST_PLACE, errors=refused
         )
     shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
     return await app_page(
-        request, runtime, caller, "manage/feeds.html", replace(shown, error=message), status=400
+        request, runtime, caller, "feeds/page.html", replace(shown, error=message), status=400
     )
 
 
@@ -159,7 +159,7 @@ async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCal
         return await show_refused(request, runtime, caller, url, _first(made.errors), made.status)
     shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
     shown = replace(shown, add_name=name or "", add_url=without_credentials(url), add_errors=made.errors)
-    return await app_page(request, runtime, caller, "manage/feeds.html", shown, status=made.status)
+    return await app_page(request, runtime, caller, "feeds/page.html", shown, status=made.status)
 
 
 @changes_router.patch("/feeds/{subscription_id}")
@@ -320,13 +320,13 @@ async def _edit_again(
         ),
         local_only=flag_in(form, "local_only") is True,
     )
-    return await app_page(request, runtime, caller, "manage/feed_edit.html", typed, status=trouble.status)
+    return await app_page(request, runtime, caller, "feeds/edit.html", typed, status=trouble.status)
 
 
 async def _errors(request: Request, trouble: FormError, place: str) -> Response:
     return await page(
         request,
-        "manage/feed_errors.html",
+        "feeds/errors.html",
         None,
         status=trouble.status,
         headers={"HX-Retarget": place, "HX-Reswap": "innerHTML"},
