@@ -12,7 +12,7 @@ from reedbed.services.digests import ask_digest
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.store.migrations import migrate
-from tests.crawling import crawl_on
+from tests.harness import open_harness
 from tests.services.writing import Desk, new_desk
 
 DESCRIPTION = "built-in summaries and digests"
@@ -48,8 +48,8 @@ def article(number: int) -> str:
 
 async def _digests(url: str) -> tuple[float, float]:
     await migrate(url)
-    async with crawl_on(url) as crawl:
-        desk = await new_desk(crawl)
+    async with open_harness(url) as harness:
+        desk = await new_desk(harness)
         for number in range(ARTICLES):
             await desk.entry(article(number), title=f"Article {number}")
         return await _one_digest(desk), await _one_digest(desk)

@@ -21,12 +21,12 @@ from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state.mark import mark_all
-from tests import pile, servers
+from tests import large_library, servers
 from tests.processes import reedbed
 
 DESCRIPTION = "the unread list and the counts through the API, over 300,000 entries"
 
-SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
+SIZE = large_library.LibrarySize(users=1, feeds=1_000, entries=300_000, followed=1_000)
 PROMISED_MS = 10.0
 READERS = {"hoarder": 1, "every second read": 2, "tidy": 1}
 """Every n-th entry is unread; the tidy one has marked all but the newest three read."""
@@ -51,8 +51,8 @@ async def _prepare(url: str, name: str) -> str:
     """The library, and a session of its reader."""
     await migrate(url)
     db = await open_database(url, pool_size=1)
-    await pile.fill(db, SIZE)
-    await pile.make_unread(db, 1, every=READERS[name])
+    await large_library.fill(db, SIZE)
+    await large_library.make_unread(db, 1, every=READERS[name])
     async with db.write() as tx:
         if name == "tidy":
             await mark_all(tx, 1, None, SIZE.entries - 3, token_hash="tidy", now=0)

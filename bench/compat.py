@@ -34,11 +34,11 @@ from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database, counting
 from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from tests import pile, servers
+from tests import large_library, servers
 
 DESCRIPTION = "Google Reader and Fever calls over 300,000 entries"
 
-SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
+SIZE = large_library.LibrarySize(users=1, feeds=1_000, entries=300_000, followed=1_000)
 BASE = "http://127.0.0.1:8080"
 API = "/reader/api/0"
 READ = "user/-/state/com.google/read"
@@ -76,10 +76,10 @@ async def _on(url: str) -> None:
     db = await open_database(url, pool_size=1)
     fetcher = Fetcher(Guard([]), timeout=5)
     try:
-        await pile.fill(db, SIZE)
-        await pile.make_unread(db, 1, every=2)
+        await large_library.fill(db, SIZE)
+        await large_library.make_unread(db, 1, every=2)
         await _complete(db)
-        await pile.gather_statistics(db)
+        await large_library.gather_statistics(db)
         await _measure(db, fetcher)
     finally:
         await fetcher.close()

@@ -24,9 +24,9 @@ from reedbed.store import refresh
 from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from tests import pile, servers
+from tests import large_library, servers
 from tests.clients import new_client, session_of
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 
 DESCRIPTION = "what a check, an entry, a request and a row cost on PostgreSQL, for the reckoning of scale"
 
@@ -35,37 +35,37 @@ ENTRIES = 10
 SIDE_BY_SIDE = 10
 REQUESTS = 200
 PLENTY = Allowance(1_000_000, 1_000)
-PEOPLE = pile.Pile(users=200, feeds=1_000, entries=1_000, followed=100)
+PEOPLE = large_library.LibrarySize(users=200, feeds=1_000, entries=1_000, followed=100)
 
 
 async def main() -> None:
     with servers.postgres_server() as server:
         url = server.create()
         await migrate(url)
-        async with feed_site(FEEDS, ENTRIES) as site, crawl_on(url) as crawl:
-            await _crawl(crawl, site)
+        async with feed_site(FEEDS, ENTRIES) as site, open_harness(url) as harness:
+            await _crawl(harness, site)
         await _rows(server.create())
 
 
-async def _crawl(crawl: Crawl, site: str) -> None:
-    user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
+async def _crawl(harness: RuntimeHarness, site: str) -> None:
+    user_id, token = await session_of(harness.runtime, "reader@example.org", "user")
     for number in range(FEEDS):
-        await crawl.follow(f"{site}/f/{number}", user_id=user_id)
-    cpu = Cpu(crawl.runtime.db)
-    first = await cpu.of(lambda: _round(crawl))
-    unchanged = await cpu.of(lambda: _round(crawl))
+        await harness.follow(f"{site}/f/{number}", user_id=user_id)
+    cpu = Cpu(harness.runtime.db)
+    first = await cpu.of(lambda: _round(harness))
+    unchanged = await cpu.of(lambda: _round(harness))
     await asyncio.to_thread(urlopen, f"{site}/advance?share=1")
-    changed = await cpu.of(lambda: _round(crawl))
+    changed = await cpu.of(lambda: _round(harness))
     _tell("unchanged check", unchanged, FEEDS)
     _tell("check with one new entry of ten", changed, FEEDS)
     _tell(f"first check with {ENTRIES} entries", first, FEEDS)
     await _sizes(
-        crawl.runtime.db,
+        harness.runtime.db,
         ("entries", "entry_bodies", "search_entries"),
         "an entry of 240 words",
         FEEDS * (ENTRIES + 1),
     )
-    app = create_app(replace(crawl.runtime, limits=RateLimits(requests=PLENTY)))
+    app = create_app(replace(harness.runtime, limits=RateLimits(requests=PLENTY)))
     async with new_client(app, headers={"Authorization": f"Bearer {token}"}) as client:
         for path in ("/api/v1/entries?limit=50", "/api/v1/counts", "/api/v1/subscriptions"):
             await client.get(path)
@@ -80,18 +80,18 @@ async def _crawl(crawl: Crawl, site: str) -> None:
 
 async def _rows(url: str) -> None:
     await migrate(url)
-    async with crawl_on(url) as crawl:
-        await pile.fill(crawl.runtime.db, PEOPLE)
+    async with open_harness(url) as harness:
+        await large_library.fill(harness.runtime.db, PEOPLE)
         for user in range(1, PEOPLE.users + 1):
-            await pile.make_unread(crawl.runtime.db, user)
-        (unread,) = await crawl.column("SELECT count(*) FROM unread")
-        await _sizes(crawl.runtime.db, ("subscriptions",), "a subscription", PEOPLE.users * PEOPLE.followed)
-        await _sizes(crawl.runtime.db, ("unread",), "an unread entry of a reader", unread)
+            await large_library.make_unread(harness.runtime.db, user)
+        (unread,) = await harness.column("SELECT count(*) FROM unread")
+        await _sizes(harness.runtime.db, ("subscriptions",), "a subscription", PEOPLE.users * PEOPLE.followed)
+        await _sizes(harness.runtime.db, ("unread",), "an unread entry of a reader", unread)
 
 
-async def _round(crawl: Crawl) -> None:
-    runtime = crawl.runtime
-    await crawl.change("UPDATE feed_fetch_state SET next_check_at = 1, retry_after_until = NULL")
+async def _round(harness: RuntimeHarness) -> None:
+    runtime = harness.runtime
+    await harness.change("UPDATE feed_fetch_state SET next_check_at = 1, retry_after_until = NULL")
     gate = asyncio.Semaphore(SIDE_BY_SIDE)
     async with OutcomeWriter(runtime) as writer:
 

@@ -36,8 +36,8 @@ RUNS = 2
 
 def main() -> None:
     ours, theirs, bare = (
-        _best([_measured(crawl) for _ in range(RUNS)])
-        for crawl in (crawl_with_reedbed, crawl_with_reader, parse_with_feedparser)
+        _best([_measured(harness) for _ in range(RUNS)])
+        for harness in (crawl_with_reedbed, crawl_with_reader, parse_with_feedparser)
     )
     for name in ROUNDS:
         record(
@@ -56,10 +56,10 @@ def _best(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: min(run[name] for run in runs) for name in runs[0]}
 
 
-def _measured(crawl: Callable[[str], dict[str, float]]) -> dict[str, float]:
+def _measured(harness: Callable[[str], dict[str, float]]) -> dict[str, float]:
     """Run one program against a fresh site, in a fresh process."""
     with site() as url, multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(crawl, (url,))
+        return pool.apply(harness, (url,))
 
 
 @contextmanager
@@ -94,23 +94,23 @@ def crawl_with_reedbed(url: str, rounds: Sequence[str] = ROUNDS) -> dict[str, fl
 async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, float]:
     from reedbed.store.migrations import migrate
     from reedbed.worker.refresh import fetch_due_feeds
-    from tests.crawling import crawl_on
+    from tests.harness import open_harness
 
     with tempfile.TemporaryDirectory() as directory:
         database = f"sqlite:///{directory}/reedbed.db"
         await migrate(database)
-        async with crawl_on(database) as crawl:
-            person = await crawl.person()
+        async with open_harness(database) as harness:
+            person = await harness.person()
             feeds = addresses(url)
             for address in feeds:
-                await crawl.follow(address, user_id=person)
+                await harness.follow(address, user_id=person)
             gc.freeze()  # as every role does when it has started
             figures: dict[str, float] = {}
             for name in rounds:
                 news = _advance(url) if name == "changed" else 0
-                (before,) = await crawl.column("SELECT count(*) FROM entries")
-                figures[name] = await _cpu(lambda: _round(crawl, fetch_due_feeds))
-                (after,) = await crawl.column("SELECT count(*) FROM entries")
+                (before,) = await harness.column("SELECT count(*) FROM entries")
+                figures[name] = await _cpu(lambda: _round(harness, fetch_due_feeds))
+                (after,) = await harness.column("SELECT count(*) FROM entries")
                 if name == "first":
                     assert 20 * len(feeds) <= after <= 40 * len(feeds), after
                 else:
@@ -118,15 +118,15 @@ async def _crawl_with_reedbed(url: str, rounds: Sequence[str]) -> dict[str, floa
     return figures
 
 
-async def _round(crawl: Any, fetch: Callable[..., Coroutine[Any, Any, None]]) -> None:
+async def _round(harness: Any, fetch: Callable[..., Coroutine[Any, Any, None]]) -> None:
     """Let the worker's own loop run until nothing is due any more."""
     stop = asyncio.Event()
-    working = asyncio.create_task(fetch(crawl.runtime, stop, grace=5))
-    while (await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110  in a database
+    working = asyncio.create_task(fetch(harness.runtime, stop, grace=5))
+    while (await harness.column("SELECT count(*) FROM feed_fetch_state WHERE urgent"))[0]:  # noqa: ASYNC110  in a database
         await asyncio.sleep(0.3)
     stop.set()
     await working
-    await crawl.change("UPDATE feed_fetch_state SET urgent = 1, next_check_at = 1")
+    await harness.change("UPDATE feed_fetch_state SET urgent = 1, next_check_at = 1")
 
 
 async def _cpu(work: Callable[[], Awaitable[None]]) -> float:

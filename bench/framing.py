@@ -15,10 +15,10 @@ from reedbed.domain.users import Allowance, RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AiPolicy
 from reedbed.store.migrations import migrate
-from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
+from tests.framing_harness import FramingHarness
+from tests.harness import open_harness
 from tests.modelserver import ModelServer
-from tests.newsroom import Newsroom
 
 DESCRIPTION = "the deframer's doors"
 
@@ -31,14 +31,14 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'bench.db'}"
         await migrate(url)
-        async with crawl_on(url) as crawl, FeedSite() as site:
-            await _measure(Newsroom(crawl, site, ModelServer()))
+        async with open_harness(url) as harness, FeedSite() as site:
+            await _measure(FramingHarness(harness, site, ModelServer()))
 
 
-async def _measure(room: Newsroom) -> None:
+async def _measure(room: FramingHarness) -> None:
     plenty = RateLimits(deframer=Allowance(10**9, 10**9))
     ai = AiPolicy(model=MockModel(), breaker=BreakerPolicy(min_interval=0))
-    room.crawl.runtime = replace(room.runtime, limits=plenty, ai=ai)
+    room.harness.runtime = replace(room.runtime, limits=plenty, ai=ai)
     for number in range(ITEMS):
         room.site.publish(f"Article {number}", key=str(number), content=f"<p>{article(number)}</p>")
     started = time.process_time()

@@ -32,7 +32,7 @@ from reedbed.store.read_state import counts, undo
 from reedbed.store.read_state.mark import mark_all
 from reedbed.store.read_state.unread import Arrival, fan_out
 from tests import servers
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 
 DESCRIPTION = (
     "claim, page, counts, mark-all, search and insert as the library grows tenfold and tenfold again"
@@ -64,32 +64,31 @@ async def main() -> None:
 
 async def _bench(url: str) -> None:
     await migrate(url)
-    async with crawl_on(url) as crawl:
-        library = Library(crawl, await crawl.person())
+    async with open_harness(url) as harness:
+        library = Library(harness, await harness.person())
         costs: list[dict[str, float]] = []
         sizes = [size for size in (10_000, 100_000, 1_000_000) if size <= MOST] or [MOST]
         for size in sizes:
             await library.grow(size)
             costs.append(
-                {name: await _used(crawl.runtime.db, work) for name, work in library.works().items()}
+                {name: await _used(harness.runtime.db, work) for name, work in library.works().items()}
             )
-            costs[-1]["mark all"] = await _mark_all(crawl.runtime.db, library)
+            costs[-1]["mark all"] = await _mark_all(harness.runtime.db, library)
             print(
-                f"{crawl.runtime.db.engine}, {size}: "
+                f"{harness.runtime.db.engine}, {size}: "
                 + ", ".join(f"{n} {c:.2f} ms" for n, c in costs[-1].items())
             )
         for name, first in costs[0].items():
             ratio = costs[-1][name] / first if first else 1.0
-            label = (
-                f"{crawl.runtime.db.engine}: {name}, {sizes[0]:,} to {sizes[-1]:,} ({costs[-1][name]:.2f} ms)"
-            )
+            spent = f"{costs[-1][name]:.2f} ms"
+            label = f"{harness.runtime.db.engine}: {name}, {sizes[0]:,} to {sizes[-1]:,} ({spent})"
             record(label, ratio, "times", compared_to="promised", other=PROMISED.get(name, 2.0))
 
 
 class Library:
-    def __init__(self, crawl: Crawl, reader: int) -> None:
-        self._crawl, self._reader = crawl, reader
-        self._db = crawl.runtime.db
+    def __init__(self, harness: RuntimeHarness, reader: int) -> None:
+        self._crawl, self._reader = harness, reader
+        self._db = harness.runtime.db
         self._chance = random.Random(3)
         self._entries = self._feeds = 0
         self._marked = 0

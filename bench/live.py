@@ -21,7 +21,7 @@ from reedbed.services.live import follow
 from reedbed.services.runtime import Runtime
 from reedbed.store.migrations import migrate
 from tests.clients import session_of
-from tests.crawling import crawl_on
+from tests.harness import open_harness
 from tests.processes import OWNER, reedbed
 from tests.servers import free_port
 
@@ -74,22 +74,22 @@ async def _measure(url: str, pid: int) -> None:
 
 async def _tell_in_vain(url: str) -> None:
     await migrate(url)
-    async with crawl_on(url) as crawl:
-        crawl.runtime = replace(crawl.runtime, limits=RateLimits(streams=STREAMS))
-        user_id, token = await session_of(crawl.runtime, "reader@example.org", "user")
+    async with open_harness(url) as harness:
+        harness.runtime = replace(harness.runtime, limits=RateLimits(streams=STREAMS))
+        user_id, token = await session_of(harness.runtime, "reader@example.org", "user")
         for number in range(FEEDS):
-            await crawl.follow(f"https://example.org/{number}", user_id=user_id)
-        caller = await identify(crawl.runtime, token)
+            await harness.follow(f"https://example.org/{number}", user_id=user_id)
+        caller = await identify(harness.runtime, token)
         assert caller is not None
         heard = Heard()
         listening = [
-            asyncio.create_task(heard.listen(follow(crawl.runtime, caller, None))) for _ in range(STREAMS)
+            asyncio.create_task(heard.listen(follow(harness.runtime, caller, None))) for _ in range(STREAMS)
         ]
-        while crawl.runtime.meters.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
+        while harness.runtime.meters.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
-        mine = await heard.cost(crawl.runtime, ChangeEvent("counts", user_id=user_id))
-        vain = await heard.cost(crawl.runtime, ChangeEvent("new_entry", feed_id=10_000_000))
+        mine = await heard.cost(harness.runtime, ChangeEvent("counts", user_id=user_id))
+        vain = await heard.cost(harness.runtime, ChangeEvent("new_entry", feed_id=10_000_000))
         assert heard.hints == HINTS * STREAMS
         record("a hint in vain, at one stream", vain, "µs", compared_to="one that is told", other=mine)
         for task in listening:

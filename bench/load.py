@@ -25,7 +25,7 @@ from bench.table import record
 from reedbed.store.migrations import migrate
 from tests import servers
 from tests.clients import session_of
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 from tests.processes import reedbed
 
 DESCRIPTION = (
@@ -68,8 +68,8 @@ async def _measured(settings: dict[str, str], roles: Sequence[str]) -> Answers:
     await migrate(settings["database_url"])
     async with AsyncExitStack() as stack:
         site = await stack.enter_async_context(feed_site(FEEDS, 10))
-        crawl = await stack.enter_async_context(crawl_on(settings["database_url"]))
-        tokens = await _people(crawl, site)
+        harness = await stack.enter_async_context(open_harness(settings["database_url"]))
+        tokens = await _people(harness, site)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ports: list[int] = []
         for role in roles:
@@ -78,8 +78,8 @@ async def _measured(settings: dict[str, str], roles: Sequence[str]) -> Answers:
             stack.enter_context(
                 reedbed(role, port=port, cwd=folder, wait=True, fetch_concurrency="20", **settings)
             )
-        await _first_crawl(crawl)
-        return await _load(crawl, site, ports, tokens)
+        await _first_crawl(harness)
+        return await _load(harness, site, ports, tokens)
 
 
 def _report(name: str, answers: Answers) -> None:
@@ -110,32 +110,32 @@ async def feed_site(feeds: int, entries: int) -> AsyncIterator[str]:
         await process.wait()
 
 
-async def _people(crawl: Crawl, site: str) -> list[str]:
+async def _people(harness: RuntimeHarness, site: str) -> list[str]:
     tokens: list[str] = []
     for number in range(PEOPLE):
-        user_id, token = await session_of(crawl.runtime, f"reader{number}@example.org", "user")
+        user_id, token = await session_of(harness.runtime, f"reader{number}@example.org", "user")
         tokens.append(token)
         for place in range(number, FEEDS, max(1, FEEDS // FEEDS_EACH)):
-            await crawl.follow(f"{site}/f/{place}", user_id=user_id)
-    someone = await crawl.person()
+            await harness.follow(f"{site}/f/{place}", user_id=user_id)
+    someone = await harness.person()
     for place in range(FEEDS):
-        await crawl.follow(f"{site}/f/{place}", user_id=someone)
+        await harness.follow(f"{site}/f/{place}", user_id=someone)
     return tokens
 
 
-async def _first_crawl(crawl: Crawl) -> None:
+async def _first_crawl(harness: RuntimeHarness) -> None:
     async with asyncio.timeout(FIRST_CRAWL_SECONDS):
         unchecked = "SELECT count(*) FROM feed_fetch_state WHERE last_checked_at IS NULL"
-        while (await crawl.column(unchecked))[0]:  # noqa: ASYNC110  the workers tell nobody
+        while (await harness.column(unchecked))[0]:  # noqa: ASYNC110  the workers tell nobody
             await asyncio.sleep(0.5)
 
 
-async def _load(crawl: Crawl, site: str, ports: Sequence[int], tokens: Sequence[str]) -> Answers:
-    answers, started = Answers(), crawl.runtime.now()
+async def _load(harness: RuntimeHarness, site: str, ports: Sequence[int], tokens: Sequence[str]) -> Answers:
+    answers, started = Answers(), harness.runtime.now()
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(30)) as session:
         async with session.get(f"{site}/advance", params={"share": "0.1"}):
             pass
-        await crawl.change("UPDATE feed_fetch_state SET next_check_at = :now", now=started)
+        await harness.change("UPDATE feed_fetch_state SET next_check_at = :now", now=started)
         people = [
             Person(session, f"http://127.0.0.1:{ports[place % len(ports)]}", token, answers, place)
             for place, token in enumerate(tokens)
@@ -143,7 +143,7 @@ async def _load(crawl: Crawl, site: str, ports: Sequence[int], tokens: Sequence[
         began = time.monotonic()
         await asyncio.gather(*(person.read() for person in people))
         answers.seconds = time.monotonic() - began
-    (answers.checked,) = await crawl.column(
+    (answers.checked,) = await harness.column(
         "SELECT count(*) FROM feed_fetch_state WHERE last_checked_at >= :since", since=started
     )
     return answers

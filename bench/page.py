@@ -30,12 +30,12 @@ from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Statement
 from reedbed.store.migrations import migrate
-from tests import pile, servers
+from tests import large_library, servers
 from tests.processes import reedbed
 
 DESCRIPTION = "the first page over 300,000 entries: bytes, server CPU, and keys in Chromium with 10,000 rows"
 
-SIZE = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
+SIZE = large_library.LibrarySize(users=1, feeds=1_000, entries=300_000, followed=1_000)
 HTML_KB, ASSETS_KB = 40, 60
 PAGE_MS, ENTRY_MS, KEY_MS = 15.0, 8.0, 50.0
 ROWS = 10_000
@@ -62,9 +62,9 @@ async def _prepare(url: str) -> str:
     """The library, and a session of its reader."""
     await migrate(url)
     db = await open_database(url, pool_size=1)
-    await pile.fill(db, SIZE)
+    await large_library.fill(db, SIZE)
     await _name_feeds(db)
-    await pile.make_unread(db, 1)
+    await large_library.make_unread(db, 1)
     await db.close()
     settings = Settings.model_validate({"database_url": url})
     async with running(settings, may_migrate=False) as runtime:

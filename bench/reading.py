@@ -27,7 +27,7 @@ from reedbed.store.migrations import migrate
 from reedbed.store.read_state import counts, undo
 from reedbed.store.read_state.mark import mark_all
 from reedbed.store.visibility import feeds_of
-from tests import pile, servers
+from tests import large_library, servers
 
 DESCRIPTION = "pages, counts and mark-all over 300,000 entries (SQLite) and 200 users (PostgreSQL)"
 
@@ -37,9 +37,9 @@ ROUNDS = 100
 READERS = {1: ("hoarder", 1), 2: ("every second read", 2), 3: ("tidy", 1)}
 """By user: what they are called, and that every n-th entry is unread."""
 
-ONE_USER = pile.Pile(users=1, feeds=1_000, entries=300_000, followed=1_000)
-MANY_USERS = pile.Pile(users=200, feeds=1_000, entries=100_000, followed=100)
-MANY_USERS_FULL = pile.Pile(users=200, feeds=1_000, entries=1_000_000, followed=100)
+ONE_USER = large_library.LibrarySize(users=1, feeds=1_000, entries=300_000, followed=1_000)
+MANY_USERS = large_library.LibrarySize(users=200, feeds=1_000, entries=100_000, followed=100)
+MANY_USERS_FULL = large_library.LibrarySize(users=200, feeds=1_000, entries=1_000_000, followed=100)
 
 
 async def main(*, full: bool = False, engines: tuple[str, ...] = ("sqlite", "postgresql")) -> None:
@@ -51,21 +51,21 @@ async def main(*, full: bool = False, engines: tuple[str, ...] = ("sqlite", "pos
             await _measure(server.create(), MANY_USERS_FULL if full else MANY_USERS)
 
 
-async def _measure(url: str, size: pile.Pile) -> None:
+async def _measure(url: str, size: large_library.LibrarySize) -> None:
     await migrate(url)
     db = await open_database(url, pool_size=1)
-    await pile.fill(db, size)
+    await large_library.fill(db, size)
     for user in range(4, min(size.users, 30) + 1):
-        await pile.make_unread(db, user, every=20)
+        await large_library.make_unread(db, user, every=20)
     for user, (_, every) in READERS.items():
         if size.users > 1:
-            await pile.make_unread(db, user, every=every)
-    await pile.gather_statistics(db)
+            await large_library.make_unread(db, user, every=every)
+    await large_library.gather_statistics(db)
     at_server = await server_cpu(db)
     for user, (name, every) in READERS.items():
         if size.users == 1:
             await _start_again(db)
-            await pile.make_unread(db, 1, every=every)
+            await large_library.make_unread(db, 1, every=every)
         await _reader(db, user if size.users > 1 else 1, name, size, at_server)
     await db.close()
 
@@ -77,7 +77,7 @@ async def _start_again(db: Database) -> None:
 
 
 async def _reader(
-    db: Database, user: int, name: str, size: pile.Pile, server_cpu: Callable[[], float]
+    db: Database, user: int, name: str, size: large_library.LibrarySize, server_cpu: Callable[[], float]
 ) -> None:
     if name == "tidy":  # three unread above everything else, which is dead but not yet swept
         async with db.write() as tx:

@@ -36,14 +36,14 @@ from reedbed.store.engine.statements import Statement
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state import rows as reading
-from tests import pile, servers
-from tests.crawling import Crawl, crawl_on
+from tests import large_library, servers
+from tests.harness import RuntimeHarness, open_harness
 
 T = TypeVar("T")
 
 DESCRIPTION = "removing 30,000 of 300,000 entries while others read and write"
 
-SIZE = pile.Pile(users=20, feeds=1_000, entries=300_000, followed=200)
+SIZE = large_library.LibrarySize(users=20, feeds=1_000, entries=300_000, followed=200)
 REMOVED = 30_000
 INDEXED = 40_000
 """The oldest have a text that can be found: all that go, and some that stay."""
@@ -72,17 +72,17 @@ async def main(*, engines: tuple[str, ...] = ("sqlite", "postgresql")) -> None:
 
 async def _measure(url: str) -> None:
     await migrate(url)
-    async with crawl_on(url) as crawl:
+    async with open_harness(url) as harness:
         began = time.perf_counter()
-        await fill(crawl)
-        engine = crawl.runtime.db.engine
+        await fill(harness)
+        engine = harness.runtime.db.engine
         print(f"{engine}: filled in {time.perf_counter() - began:.0f} s", flush=True)
-        alone = await _waits(crawl, asyncio.sleep(ALONE_SECONDS))
+        alone = await _waits(harness, asyncio.sleep(ALONE_SECONDS))
         started, at_work = time.perf_counter(), time.process_time()
-        holds = Holds(crawl.runtime.db)
-        during = await _waits(crawl, _clean(crawl, holds))
+        holds = Holds(harness.runtime.db)
+        during = await _waits(harness, _clean(harness, holds))
         took, spent = time.perf_counter() - started, time.process_time() - at_work
-        await _check(crawl)
+        await _check(harness)
     record(
         f"{engine}: removing {REMOVED:,}", took, "s", compared_to="promised", other=SECONDS, cpu_seconds=spent
     )
@@ -98,29 +98,31 @@ async def _measure(url: str) -> None:
 # ---- the library -----------------------------------------------------------------------------------
 
 
-async def fill(crawl: Crawl) -> None:
-    db = crawl.runtime.db
-    await pile.fill(db, SIZE)
+async def fill(harness: RuntimeHarness) -> None:
+    db = harness.runtime.db
+    await large_library.fill(db, SIZE)
     # Each is known again by its guid and its address once it is gone.
-    await crawl.change(f"UPDATE entries SET guid = 'urn#' || id, normalized_url = url WHERE id <= {INDEXED}")
-    await crawl.change("INSERT INTO feed_fetch_state (feed_id) SELECT id FROM feeds")
-    async with _without_index(crawl):
+    await harness.change(
+        f"UPDATE entries SET guid = 'urn#' || id, normalized_url = url WHERE id <= {INDEXED}"
+    )
+    await harness.change("INSERT INTO feed_fetch_state (feed_id) SELECT id FROM feeds")
+    async with _without_index(harness):
         await _write_texts(db)
-    await _make_unread(crawl)
-    await pile.gather_statistics(db)
+    await _make_unread(harness)
+    await large_library.gather_statistics(db)
 
 
 @asynccontextmanager
-async def _without_index(crawl: Crawl) -> AsyncGenerator[None]:
+async def _without_index(harness: RuntimeHarness) -> AsyncGenerator[None]:
     """PostgreSQL sorts all words at once in a tenth of the time that it takes to add one by one."""
-    if crawl.runtime.db.engine == "sqlite":
+    if harness.runtime.db.engine == "sqlite":
         yield
         return
     name = "ix_search_entries_words"
-    (definition,) = await crawl.column(f"SELECT indexdef FROM pg_indexes WHERE indexname = '{name}'")
-    await crawl.change(f"DROP INDEX {name}")
+    (definition,) = await harness.column(f"SELECT indexdef FROM pg_indexes WHERE indexname = '{name}'")
+    await harness.change(f"DROP INDEX {name}")
     yield
-    await crawl.change(definition)
+    await harness.change(definition)
 
 
 async def _write_texts(db: Database) -> None:
@@ -139,25 +141,25 @@ async def _write_texts(db: Database) -> None:
             pass
 
 
-async def _make_unread(crawl: Crawl) -> None:
+async def _make_unread(harness: RuntimeHarness) -> None:
     """What stays is unread here and there, what is to go is not."""
-    await crawl.change(
+    await harness.change(
         "INSERT INTO unread (user_id, sort_at, entry_id, feed_id)"
         " SELECT s.user_id, e.sort_at, e.id, e.feed_id FROM entries e"
         " JOIN subscriptions s ON s.feed_id = e.feed_id"
         f" WHERE e.id > {REMOVED} AND (e.id / 7) % 20 = 0"
     )
-    await crawl.change(
+    await harness.change(
         "UPDATE subscriptions SET unread = (SELECT count(*) FROM unread u WHERE"
         " u.user_id = subscriptions.user_id AND u.feed_id = subscriptions.feed_id)"
     )
 
 
-async def _check(crawl: Crawl) -> None:
+async def _check(harness: RuntimeHarness) -> None:
     """What was to go is gone, and no count has lost its rows."""
-    (left,) = await crawl.column("SELECT count(*) FROM entries")
+    (left,) = await harness.column("SELECT count(*) FROM entries")
     assert left == SIZE.entries - REMOVED, left
-    wrong = await crawl.column(
+    wrong = await harness.column(
         "SELECT count(*) FROM subscriptions s WHERE s.unread <> (SELECT count(*) FROM unread u WHERE"
         " u.user_id = s.user_id AND u.feed_id = s.feed_id)"
     )
@@ -167,11 +169,11 @@ async def _check(crawl: Crawl) -> None:
 # ---- the cleanup -----------------------------------------------------------------------------------
 
 
-async def _clean(crawl: Crawl, holds: "Holds") -> None:
-    now = crawl.runtime.now()
+async def _clean(harness: RuntimeHarness, holds: "Holds") -> None:
+    now = harness.runtime.now()
     limits = RetentionLimits(entries=None, age=now - REMOVED * 1_000 - 500, unread_age=None)
     keeping = RetentionPolicy(limits, size=None, unfollowed=None)
-    await clean_up(replace(crawl.runtime, db=holds, keeping=keeping, clock=lambda: now))
+    await clean_up(replace(harness.runtime, db=holds, keeping=keeping, clock=lambda: now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +260,13 @@ def _record_holds(engine: str, holds: Holds) -> None:
 # ---- who waits -------------------------------------------------------------------------------------
 
 
-async def _waits(crawl: Crawl, work: Awaitable[None]) -> dict[str, list[float]]:
+async def _waits(harness: RuntimeHarness, work: Awaitable[None]) -> dict[str, list[float]]:
     """What a reader and a writer wait for each answer while this is done, in milliseconds."""
     waits: dict[str, list[float]] = {"a reader": [], "a writer": []}
-    mine = await crawl.column("SELECT entry_id FROM unread WHERE user_id = 2 ORDER BY entry_id")
+    mine = await harness.column("SELECT entry_id FROM unread WHERE user_id = 2 ORDER BY entry_id")
     probes = [
-        asyncio.create_task(_ask_again(waits["a reader"], lambda: _read(crawl))),
-        asyncio.create_task(_ask_again(waits["a writer"], lambda: _write(crawl, mine))),
+        asyncio.create_task(_ask_again(waits["a reader"], lambda: _read(harness))),
+        asyncio.create_task(_ask_again(waits["a writer"], lambda: _write(harness, mine))),
     ]
     await work
     for probe in probes:
@@ -282,13 +284,13 @@ async def _ask_again(waits: list[float], ask: Callable[[], Awaitable[None]]) -> 
         await asyncio.sleep(0.01)
 
 
-async def _read(crawl: Crawl) -> None:
-    async with crawl.runtime.db.read() as tx:
+async def _read(harness: RuntimeHarness) -> None:
+    async with harness.runtime.db.read() as tx:
         assert await entry_lists.page(tx, 1, ViewQuery("unread"), None, 50)
 
 
-async def _write(crawl: Crawl, unread: list[int]) -> None:
-    async with crawl.runtime.db.write() as tx:
+async def _write(harness: RuntimeHarness, unread: list[int]) -> None:
+    async with harness.runtime.db.write() as tx:
         await reading.read(tx, 2, [unread.pop()])
 
 

@@ -37,7 +37,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.migrations import migrate
 from reedbed.store.search import SearchFilter
 from tests import servers
-from tests.crawling import crawl_on
+from tests.harness import open_harness
 
 DESCRIPTION = "Search over 300,000 entries, newest first, on both engines."
 
@@ -61,16 +61,16 @@ async def main() -> None:
 
 async def _bench(engine: str, url: str) -> None:
     await migrate(url)
-    async with crawl_on(url) as crawl:
-        readers = Readers(await crawl.person(), await crawl.person(), await crawl.person())
+    async with open_harness(url) as harness:
+        readers = Readers(await harness.person(), await harness.person(), await harness.person())
         started = time.monotonic()
-        cost = await fill(crawl.runtime.db, url, readers)
+        cost = await fill(harness.runtime.db, url, readers)
         print(f"{engine}: {ENTRIES:,} entries written in {time.monotonic() - started:.0f} s", flush=True)
         other, known = INDEXING[engine]
         record(f"{engine}: index", cost * 1000, "ms/entry", compared_to=other, other=known)
-        size = await _size(crawl.runtime.db)
+        size = await _size(harness.runtime.db)
         record(f"{engine}: index size", size / ENTRIES, "B/entry", compared_to="its text", other=WORDS * 6.5)
-        await measure(crawl.runtime, readers, Cpu(await server_process(crawl.runtime.db)))
+        await measure(harness.runtime, readers, Cpu(await server_process(harness.runtime.db)))
 
 
 async def measure(runtime: Runtime, readers: Readers, cpu: Cpu) -> None:

@@ -15,7 +15,7 @@ from bench.load import feed_site
 from bench.table import record
 from reedbed.store.migrations import migrate
 from tests import servers
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 from tests.processes import Reedbed, reedbed
 
 DESCRIPTION = "throughput of a crawl with 1, 2 and 4 workers on PostgreSQL and Redis"
@@ -38,20 +38,20 @@ async def _bench(url: str, redis: str, site: str, workers: int, alone: dict[str,
     await migrate(url)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        async with crawl_on(url) as crawl:
-            reader = await crawl.person()
+        async with open_harness(url) as harness:
+            reader = await harness.person()
             for number in range(FEEDS):
-                await crawl.follow(f"{site}/f/{number}", user_id=reader)
-            later = crawl.runtime.now() + MAX_SECONDS * 1_000
-            await crawl.change("UPDATE feed_fetch_state SET next_check_at = :later", later=later)
+                await harness.follow(f"{site}/f/{number}", user_id=reader)
+            later = harness.runtime.now() + MAX_SECONDS * 1_000
+            await harness.change("UPDATE feed_fetch_state SET next_check_at = :later", later=later)
             settings = {"database_url": url, "redis_url": redis, "fetch_concurrency": "20"}
             running = [
                 stack.enter_context(reedbed("worker", port=None, cwd=folder, wait=True, **settings))
                 for _ in range(workers)
             ]
-            await _until(crawl, "SELECT count(*) = :workers FROM processes", workers=workers)
+            await _until(harness, "SELECT count(*) = :workers FROM processes", workers=workers)
             for name in ("first", "unchanged"):
-                speed, cpu = await _crawled(crawl, running)
+                speed, cpu = await _crawled(harness, running)
                 alone.setdefault(name, speed)
                 record(
                     f"{workers} workers, {name}: {cpu:.2f} ms of CPU each",
@@ -62,17 +62,17 @@ async def _bench(url: str, redis: str, site: str, workers: int, alone: dict[str,
                 )
 
 
-async def _crawled(crawl: Crawl, running: list[Reedbed]) -> tuple[float, float]:
+async def _crawled(harness: RuntimeHarness, running: list[Reedbed]) -> tuple[float, float]:
     """Feeds a second by the clock, and milliseconds of the workers' CPU for each."""
-    since, began, before = crawl.runtime.now(), time.monotonic(), _cpu(running)
-    await crawl.change("UPDATE feed_fetch_state SET urgent = true, next_check_at = :now", now=since)
-    await _until(crawl, f"SELECT ({UNCHECKED}) = 0", since=since)
+    since, began, before = harness.runtime.now(), time.monotonic(), _cpu(running)
+    await harness.change("UPDATE feed_fetch_state SET urgent = true, next_check_at = :now", now=since)
+    await _until(harness, f"SELECT ({UNCHECKED}) = 0", since=since)
     return FEEDS / (time.monotonic() - began), (_cpu(running) - before) / FEEDS * 1_000
 
 
-async def _until(crawl: Crawl, question: str, **given: int) -> None:
+async def _until(harness: RuntimeHarness, question: str, **given: int) -> None:
     async with asyncio.timeout(MAX_SECONDS):
-        while not (await crawl.column(question, **given))[0]:  # noqa: ASYNC110  the workers tell nobody
+        while not (await harness.column(question, **given))[0]:  # noqa: ASYNC110  the workers tell nobody
             await asyncio.sleep(0.1)
 
 

@@ -5,7 +5,7 @@
 | `database_url` | a migrated database without rows; the test runs twice, on SQLite and on PostgreSQL |
 | `sqlite_url`, `postgres_url` | the same on one engine |
 | `blank_database_url` | twice as well, but nothing in it yet: for migrations |
-| `crawl` | a runtime on `database_url` with a clock that moves, a bus that remembers and feeds on demand |
+| `harness` | a runtime on `database_url` with a clock that moves, a bus that remembers and feeds on demand |
 | `redis_url` | a Redis with nothing in it |
 | `site` | a `FeedSite` on loopback, in the loop of the test |
 | `threaded_site` | the same in a thread of its own, for tests without a loop or with real processes |
@@ -29,15 +29,15 @@ from redis import Redis
 
 from reedbed.store.migrations import migrate
 from tests import servers
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.feedsite import FeedSite
 from tests.serving import in_thread
 
 if TYPE_CHECKING:
-    from tests.crawling import Crawl
+    from tests.harness import RuntimeHarness
 
 hypothesis.settings.register_profile(
-    "reedbed", deadline=None, max_examples=50 * EFFORT, derandomize=EFFORT == 1, database=None
+    "reedbed", deadline=None, max_examples=50 * REPEAT_FACTOR, derandomize=REPEAT_FACTOR == 1, database=None
 )
 hypothesis.settings.load_profile("reedbed")
 
@@ -59,11 +59,11 @@ def blank_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-async def crawl(database_url: str) -> "AsyncIterator[Crawl]":
-    from tests.crawling import crawl_on  # loads the services, which tests of plain values do without
+async def harness(database_url: str) -> "AsyncIterator[RuntimeHarness]":
+    from tests.harness import open_harness  # loads the services, which tests of plain values do without
 
-    async with crawl_on(database_url) as crawl:
-        yield crawl
+    async with open_harness(database_url) as harness:
+        yield harness
 
 
 @pytest.fixture

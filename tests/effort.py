@@ -2,4 +2,4 @@
 
 import os
 
-EFFORT = int(os.environ.get("TEST_EFFORT", "1"))
+REPEAT_FACTOR = int(os.environ.get("TEST_EFFORT", "1"))

@@ -30,7 +30,7 @@ HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class SeenRequest:
+class RecordedRequest:
     method: str
     path: str
     query: str
@@ -48,7 +48,7 @@ class Page:
 
 
 @dataclass(slots=True)
-class Misbehaviour:
+class Fault:
     """What a feed does instead of answering well; `times` counts down, None lasts until `behave()`."""
 
     status: int | None = None
@@ -78,13 +78,13 @@ class Feed:
     entries: dict[str, Entry] = field(default_factory=dict)
     validators: bool = True
     login: str | None = None
-    trouble: Misbehaviour | None = None
+    trouble: Fault | None = None
     modified: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
 
 class FeedSite:
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.requests: list[SeenRequest] = []
+        self.requests: list[RecordedRequest] = []
         self.arrived: list[str] = []  # paths, as they come; `requests` are those answered
         self._host, self._port = host, port
         self._feeds: dict[str, Feed] = {}
@@ -175,7 +175,7 @@ class FeedSite:
         """
         extra = dict(headers or {}) | ({"Retry-After": str(retry_after)} if retry_after is not None else {})
         raw = body.encode() if isinstance(body, str) else body
-        self._feed(feed).trouble = Misbehaviour(status, raw, content_type, delay, extra, times, until)
+        self._feed(feed).trouble = Fault(status, raw, content_type, delay, extra, times, until)
 
     def redirect(self, to: str, *, feed: str = "main", status: int = 301, times: int | None = None) -> None:
         self.misbehave(feed=feed, status=status, body=b"", headers={"Location": to}, times=times)
@@ -206,10 +206,10 @@ class FeedSite:
         self._pages["/" + path.lstrip("/")] = Page(raw, content_type, status, headers or {})
         return f"{self.url}/{path.lstrip('/')}"
 
-    def seen(self, feed: str = "main") -> list[SeenRequest]:
+    def seen(self, feed: str = "main") -> list[RecordedRequest]:
         return self.seen_at(f"/{feed}.feed")
 
-    def seen_at(self, path: str) -> list[SeenRequest]:
+    def seen_at(self, path: str) -> list[RecordedRequest]:
         return [request for request in self.requests if request.path == path]
 
     def count(self, feed: str = "main", *, status: int | None = None) -> int:
@@ -236,7 +236,7 @@ class FeedSite:
         self.arrived.append(request.path)
         response = await self._respond(request)
         self.requests.append(
-            SeenRequest(
+            RecordedRequest(
                 request.method,
                 request.path,
                 request.query_string,
@@ -257,7 +257,7 @@ class FeedSite:
         return _response(404, b"not found", "text/plain")
 
     async def _respond_feed(self, request: web.Request, feed: Feed) -> web.Response:
-        trouble = feed.trouble if feed.trouble and feed.trouble.applies() else Misbehaviour()
+        trouble = feed.trouble if feed.trouble and feed.trouble.applies() else Fault()
         if trouble.delay:
             await asyncio.sleep(trouble.delay)
         if trouble.until:

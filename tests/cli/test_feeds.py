@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reedbed.cli.main import admin
-from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
+from tests.harness import open_harness
 
 URL = "https://feeds.example.co.uk/rss"
 
@@ -51,14 +51,14 @@ async def test_the_list_says_which_feeds_have_stopped_or_are_damaged_and_why(
     type_in, sqlite_url: str, site: FeedSite
 ) -> None:
     site.misbehave(status=410)
-    async with crawl_on(sqlite_url) as crawl:
-        await crawl.follow(site.feed_url())
+    async with open_harness(sqlite_url) as harness:
+        await harness.follow(site.feed_url())
         half = (
             b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>One</title></item><it"
         )
         site.misbehave(feed="half", body=half, content_type="application/rss+xml")
-        await crawl.follow(site.feed_url("half"))
-        await crawl.check()
+        await harness.follow(site.feed_url("half"))
+        await harness.check()
     line, damaged = await asyncio.to_thread(lambda: said(type_in("feed", "list", "--json")))
     assert (line["status"], line["stop_reason"]) == (
         "stopped",

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, Playwright, expect
 from tests import servers
 from tests.e2e.conftest import PATIENCE
 from tests.feedsite import FeedSite
-from tests.newsroom import LONG
+from tests.framing_harness import LONG
 from tests.processes import Reedbed, reedbed, run_once, signed_in, wait_for
 
 SOURCE = Path(__file__).parents[2] / "extension"

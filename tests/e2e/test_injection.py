@@ -21,7 +21,7 @@ from tests.e2e.conftest import PATIENCE
 from tests.feedsite import FeedSite
 from tests.processes import OWNER, Reedbed, signed_in, wait_for
 from tests.serving import in_thread
-from tests.unit.clean.vectors import VECTORS
+from tests.unit.sanitize.vectors import VECTORS
 
 PER_FEED = 15
 PER_ARTICLE = 6

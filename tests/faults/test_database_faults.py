@@ -17,7 +17,7 @@ from reedbed.store.engine.postgresql import (
     open_postgresql,
 )
 from reedbed.store.engine.statements import Statement
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.processes import wait_for
 from tests.servers import run_apart
 
@@ -38,7 +38,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", list(WAYS) * max(1, EFFORT // 2))
+@pytest.mark.parametrize("way", list(WAYS) * max(1, REPEAT_FACTOR // 2))
 def test_a_lost_postgresql_is_said_at_once_and_everything_goes_on_after(fleet: Fleet, way: str) -> None:
     lose, bring_back = WAYS[way]
     name = f"{way}-{time.monotonic_ns()}"

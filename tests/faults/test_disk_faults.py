@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.feedsite import FeedSite
 from tests.privileges import may_mount
 from tests.processes import PATIENCE, Reedbed, reedbed, signed_in, wait_for
@@ -80,7 +80,7 @@ def test_on_a_full_disk_reading_goes_on_and_writing_is_refused(
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
         wait_for("the first entry", lambda: "Before" in _titles(client))
         kept = _write_until_refused(client, 20)
-        for number in range(EFFORT):
+        for number in range(REPEAT_FACTOR):
             disk.fill(server)
             kept |= _write_until_refused(client, 400)
             _assert_readable(client)
@@ -93,7 +93,7 @@ def test_on_a_full_disk_reading_goes_on_and_writing_is_refused(
             wait_for("a folder again", lambda: _make_folder(client, f"After {time.monotonic_ns()}"))
         assert kept <= _folders(client)
         client.post("/api/v1/subscriptions/refresh")
-        wait_for("the crawl goes on", lambda: f"In need {EFFORT - 1}" in _titles(client))
+        wait_for("the crawl goes on", lambda: f"In need {REPEAT_FACTOR - 1}" in _titles(client))
         assert server.stop() == 0
 
 

@@ -7,7 +7,7 @@ import httpx
 import orjson
 
 from tests import servers
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.processes import Reedbed, reedbed, run_once, wait_for
 
 from .conftest import Fleet
@@ -19,7 +19,7 @@ TAKEN_OVER = 120
 
 
 def test_a_web_process_killed_under_load_has_kept_all_it_acknowledged(fleet: Fleet) -> None:
-    for _ in range(EFFORT):
+    for _ in range(REPEAT_FACTOR):
         port = servers.free_port()
         with reedbed("web", port=port, cwd=fleet.cwd, **fleet.settings) as doomed:
             headers = dict(fleet.client.headers)

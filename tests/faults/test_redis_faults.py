@@ -7,7 +7,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.processes import PATIENCE, wait_for
 
 from .conftest import Fleet
@@ -23,7 +23,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", list(WAYS) * max(1, EFFORT // 2))
+@pytest.mark.parametrize("way", list(WAYS) * max(1, REPEAT_FACTOR // 2))
 def test_without_redis_people_read_and_write_and_feeds_are_fetched(fleet: Fleet, way: str) -> None:
     lose, bring_back = WAYS[way]
     name = f"redis-{way}-{time.monotonic_ns()}"

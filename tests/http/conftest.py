@@ -2,7 +2,7 @@
 
 | fixture | what a test gets |
 |---|---|
-| `crawl` | the runtime with a clock that moves, a bus that remembers, feeds on demand |
+| `harness` | the runtime with a clock that moves, a bus that remembers, feeds on demand |
 | `runtime` | what the services take |
 | `app`, `client` | the application, and a stranger's `httpx.AsyncClient` on it |
 | `signed_in` | `await signed_in("a@example.org")`: a client whose bearer token is this user's (made if new) |
@@ -26,7 +26,7 @@ from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import CallerCache, Runtime
 from tests.clients import Client, SignIn, new_client, session_of
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 from tests.services.writing import Desk, new_desk
 
 PLENTY = Allowance(1_000_000, 1_000)
@@ -35,17 +35,17 @@ FEW_LIMITS = RateLimits(requests=PLENTY, search=PLENTY, refresh=PLENTY)
 
 
 @pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
+async def harness(database_url: str) -> AsyncIterator[RuntimeHarness]:
+    async with open_harness(database_url) as harness:
         # Who called once stays known: where statements are counted, a busy machine must not add one.
         known = CallerCache(lambda: 0.0)
-        crawl.runtime = replace(crawl.runtime, limits=FEW_LIMITS, callers=known)
-        yield crawl
+        harness.runtime = replace(harness.runtime, limits=FEW_LIMITS, callers=known)
+        yield harness
 
 
 @pytest.fixture
-def runtime(crawl: Crawl) -> Runtime:
-    return crawl.runtime
+def runtime(harness: RuntimeHarness) -> Runtime:
+    return harness.runtime
 
 
 _halves: dict[str, Any] = {}
@@ -103,5 +103,5 @@ async def reader(signed_in: SignIn) -> Client:
 
 
 @pytest.fixture
-async def desk(reader: Client, crawl: Crawl) -> Desk:
-    return await new_desk(crawl, reader.user_id)
+async def desk(reader: Client, harness: RuntimeHarness) -> Desk:
+    return await new_desk(harness, reader.user_id)

@@ -6,8 +6,8 @@ from reedbed.services.articles import fetch_articles
 from reedbed.services.jobs import claim
 from reedbed.services.rules.match import ARTICLES_JOB
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 PAGE = (
     "<html><head><title>Reeds</title></head><body><div class=story>"
@@ -26,19 +26,19 @@ async def follow(client: Client, site: FeedSite) -> str:
     return made.json()["id"]
 
 
-async def entry_of(client: Client, crawl: Crawl, site: FeedSite) -> str:
-    await crawl.check()
+async def entry_of(client: Client, harness: RuntimeHarness, site: FeedSite) -> str:
+    await harness.check()
     (item,) = (await client.get("/api/v1/entries")).json()["items"]
     site.put(item["url"].removeprefix(site.url), PAGE, content_type="text/html")
     return item["id"]
 
 
-async def owned(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> tuple[Client, str, str]:
+async def owned(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> tuple[Client, str, str]:
     """An operator, their subscription, and its one entry."""
     owner = await signed_in("o@example.org", role="owner")
     site.publish("Reeds", content="<p>Short.</p>")
     subscription_id = await follow(owner, site)
-    return owner, subscription_id, await entry_of(owner, crawl, site)
+    return owner, subscription_id, await entry_of(owner, harness, site)
 
 
 async def whole(client: Client, entry_id: str) -> str:
@@ -46,12 +46,12 @@ async def whole(client: Client, entry_id: str) -> str:
 
 
 async def test_what_an_operator_says_is_what_everybody_reads(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     owner, reader = await signed_in("o@example.org", role="owner"), await signed_in("r@example.org")
     site.publish("Reeds", content="<p>Short.</p>")
     mine, theirs = await follow(owner, site), await follow(reader, site)
-    entry_id = await entry_of(owner, crawl, site)
+    entry_id = await entry_of(owner, harness, site)
     assert "support us" in await whole(reader, entry_id)
 
     door = f"/api/v1/subscriptions/{mine}/selectors"
@@ -71,26 +71,26 @@ async def test_what_an_operator_says_is_what_everybody_reads(
 
 
 async def test_articles_had_before_are_read_anew_by_a_job(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    owner, mine, entry_id = await owned(signed_in, crawl, site)
-    await crawl.change("DELETE FROM jobs")
+    owner, mine, entry_id = await owned(signed_in, harness, site)
+    await harness.change("DELETE FROM jobs")
     await whole(owner, entry_id)
 
     await owner.put(f"/api/v1/subscriptions/{mine}/selectors", json={"keep": [".recipe"]})
-    job = await claim(crawl.runtime, [ARTICLES_JOB])
+    job = await claim(harness.runtime, [ARTICLES_JOB])
     assert job is not None
-    await fetch_articles(crawl.runtime, job)
+    await fetch_articles(harness.runtime, job)
 
-    assert await crawl.column("SELECT full_content FROM entry_bodies") == ["<div>A pie of reeds.</div>"]
+    assert await harness.column("SELECT full_content FROM entry_bodies") == ["<div>A pie of reeds.</div>"]
 
 
 async def test_while_the_site_is_away_the_article_stays_as_it_was(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    owner, mine, entry_id = await owned(signed_in, crawl, site)
+    owner, mine, entry_id = await owned(signed_in, harness, site)
     before = await whole(owner, entry_id)
-    (url,) = await crawl.column("SELECT url FROM entries")
+    (url,) = await harness.column("SELECT url FROM entries")
     site.put(url.removeprefix(site.url), "away", status=503, content_type="text/plain")
 
     await owner.put(f"/api/v1/subscriptions/{mine}/selectors", json={"keep": [".recipe"]})
@@ -100,7 +100,9 @@ async def test_while_the_site_is_away_the_article_stays_as_it_was(
     assert "503" in answer["failed"]
 
 
-async def test_on_a_shared_feed_a_reader_may_not(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_on_a_shared_feed_a_reader_may_not(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
     reader, other = await signed_in("r@example.org"), await signed_in("x@example.org")
     site.publish("Reeds")
     mine = await follow(reader, site)
@@ -108,14 +110,16 @@ async def test_on_a_shared_feed_a_reader_may_not(signed_in: SignIn, crawl: Crawl
     assert refused.status_code == 403
     assert (await other.get(f"/api/v1/subscriptions/{mine}/selectors")).status_code == 404
     assert (await other.put(f"/api/v1/subscriptions/{mine}/selectors", json={})).status_code == 404
-    assert await crawl.column("SELECT feed_id FROM article_selectors") == []
+    assert await harness.column("SELECT feed_id FROM article_selectors") == []
 
 
-async def test_on_a_feed_of_their_own_a_reader_may(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_on_a_feed_of_their_own_a_reader_may(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
     reader = await signed_in("r@example.org")
     site.publish("Reeds")
     mine = await follow(reader, site)
-    await crawl.change("UPDATE feeds SET owner_id = :id", id=reader.user_id)
+    await harness.change("UPDATE feeds SET owner_id = :id", id=reader.user_id)
     changed = await reader.put(f"/api/v1/subscriptions/{mine}/selectors", json={"drop": ["aside"]})
     assert changed.status_code == 200, changed.text
 
@@ -131,7 +135,7 @@ async def test_on_a_feed_of_their_own_a_reader_may(signed_in: SignIn, crawl: Cra
     ],
 )
 async def test_a_wrong_selector_is_named_and_nothing_changes(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite, sent: dict[str, list[str]], word: str
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, sent: dict[str, list[str]], word: str
 ) -> None:
     owner = await signed_in("o@example.org", role="owner")
     site.publish("Reeds")
@@ -141,7 +145,7 @@ async def test_a_wrong_selector_is_named_and_nothing_changes(
     error = refused.json()["error"]
     assert word in error["message"]
     assert error["details"]["field"] in sent
-    assert await crawl.column("SELECT feed_id FROM article_selectors") == []
+    assert await harness.column("SELECT feed_id FROM article_selectors") == []
 
 
 async def test_the_page_of_the_feed_has_a_form_for_those_who_may(

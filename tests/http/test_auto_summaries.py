@@ -5,14 +5,14 @@ from dataclasses import replace
 from reedbed.roles.app import Application
 from reedbed.services.runtime import AiPolicy, Runtime
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.modelserver import ModelServer
 
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
 
 
-async def test_programs_choose_for_a_feed(reader: Client, crawl: Crawl) -> None:
-    address = await _subscription(reader, crawl)
+async def test_programs_choose_for_a_feed(reader: Client, harness: RuntimeHarness) -> None:
+    address = await _subscription(reader, harness)
     made = (await reader.get(address)).json()
     assert (made["summary_words"], made["local_only"]) == (None, False)
     changed = (await reader.patch(address, json={"summary_words": 300, "local_only": True})).json()
@@ -33,9 +33,9 @@ async def test_programs_choose_for_a_folder(reader: Client) -> None:
 
 
 async def test_both_are_chosen_on_the_page(
-    reader: Client, by_cookie: SignIn, crawl: Crawl, app: Application, runtime: Runtime
+    reader: Client, by_cookie: SignIn, harness: RuntimeHarness, app: Application, runtime: Runtime
 ) -> None:
-    address = await _subscription(reader, crawl)
+    address = await _subscription(reader, harness)
     page = await by_cookie("reader@example.org")
     number = address.rpartition("/")[2]
     plain = (await page.get(f"/feeds/{number}/edit")).text
@@ -65,7 +65,7 @@ async def test_a_folder_is_chosen_for_on_the_page(reader: Client, by_cookie: Sig
     assert (await reader.get(f"/api/v1/folders/{folder['id']}")).json()["summary_words"] is None
 
 
-async def _subscription(reader: Client, crawl: Crawl) -> str:
-    await crawl.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
+async def _subscription(reader: Client, harness: RuntimeHarness) -> str:
+    await harness.follow("http://127.0.0.1:9/a.xml", user_id=reader.user_id)
     (one,) = (await reader.get("/api/v1/subscriptions")).json()["items"]
     return f"/api/v1/subscriptions/{one['id']}"

@@ -15,7 +15,7 @@ from reedbed.services.runtime import HttpPolicy, Runtime
 from reedbed.services.security import known_device, remember_device, spend_login
 from reedbed.services.users import create_owner
 from tests.clients import Client, new_client
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 
 OWNER = "owner@example.org"
 PASSWORD = "correct horse battery"
@@ -23,17 +23,19 @@ BURST = RateLimits().login.burst
 
 
 @pytest.fixture
-async def crawl(sqlite_url: str) -> AsyncIterator[Crawl]:
+async def harness(sqlite_url: str) -> AsyncIterator[RuntimeHarness]:
     """On one engine: the counts are in memory or in Redis, never in the database."""
-    async with crawl_on(sqlite_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, doors=HttpPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),)))
-        await create_owner(crawl.runtime, OWNER, PASSWORD)
-        yield crawl
+    async with open_harness(sqlite_url) as harness:
+        harness.runtime = replace(
+            harness.runtime, doors=HttpPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),))
+        )
+        await create_owner(harness.runtime, OWNER, PASSWORD)
+        yield harness
 
 
 @pytest.fixture
-def runtime(crawl: Crawl) -> Runtime:
-    return crawl.runtime
+def runtime(harness: RuntimeHarness) -> Runtime:
+    return harness.runtime
 
 
 @pytest.fixture

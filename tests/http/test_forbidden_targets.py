@@ -13,9 +13,9 @@ from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.roles.app import create_app
 from tests.clients import Client, new_client, session_of
-from tests.crawling import Crawl, crawl_on
+from tests.faulty_servers import MisbehavingServer
 from tests.feedsite import FeedSite
-from tests.misbehaving import MisbehavingServer
+from tests.harness import RuntimeHarness, open_harness
 from tests.unit.ingest.test_guard import CLOSED_ADDRESSES, CLOSED_SPELLINGS, NO_WEB_ADDRESS
 
 PLENTY = Allowance(1_000_000, 1_000)
@@ -37,11 +37,11 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 @pytest.fixture
-async def crawl(sqlite_url: str) -> AsyncIterator[Crawl]:
+async def harness(sqlite_url: str) -> AsyncIterator[RuntimeHarness]:
     """On one engine: no database has a say in this."""
-    async with crawl_on(sqlite_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, limits=FEW_LIMITS)
-        yield crawl
+    async with open_harness(sqlite_url) as harness:
+        harness.runtime = replace(harness.runtime, limits=FEW_LIMITS)
+        yield harness
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ async def outside() -> AsyncIterator[FeedSite]:
 
 
 @pytest.fixture
-async def reader(crawl: Crawl) -> AsyncIterator[Client]:
+async def reader(harness: RuntimeHarness) -> AsyncIterator[Client]:
     """A reader of an instance that may reach the outside and nothing else on this machine."""
     fetcher = Fetcher(Guard([ip_network(f"{OUTSIDE}/32")]), timeout=30)
-    crawl.runtime = replace(crawl.runtime, fetcher=fetcher)
-    _, token = await session_of(crawl.runtime, "reader@example.org", "user")
+    harness.runtime = replace(harness.runtime, fetcher=fetcher)
+    _, token = await session_of(harness.runtime, "reader@example.org", "user")
     headers = {"Authorization": f"Bearer {token}"}
-    async with new_client(create_app(crawl.runtime), headers=headers) as client:
+    async with new_client(create_app(harness.runtime), headers=headers) as client:
         yield client
     await fetcher.close()
 
@@ -84,14 +84,14 @@ DOORS: dict[str, Door] = {
 
 @pytest.mark.parametrize("door", DOORS)
 async def test_no_spelling_of_this_machine_opens_a_door(
-    door: str, reader: Client, canary: MisbehavingServer, crawl: Crawl
+    door: str, reader: Client, canary: MisbehavingServer, harness: RuntimeHarness
 ) -> None:
     for target in TARGETS:
         answer = await DOORS[door](reader, _at_port(target, canary.port))
         assert answer.status_code < 500, target
-    await crawl.check()
+    await harness.check()
     assert canary.connections == 0
-    assert await _feeds_with_entries(crawl) == 0
+    assert await _feeds_with_entries(harness) == 0
 
 
 async def test_no_redirect_leads_inside_at_any_hop(
@@ -108,17 +108,17 @@ async def test_no_redirect_leads_inside_at_any_hop(
 
 
 async def test_what_a_feed_names_is_not_fetched_from_inside(
-    reader: Client, canary: MisbehavingServer, outside: FeedSite, crawl: Crawl
+    reader: Client, canary: MisbehavingServer, outside: FeedSite, harness: RuntimeHarness
 ) -> None:
     """Icons, pictures, whole articles and hubs that an outside feed points at this machine."""
     inside = f"http://127.0.0.1:{canary.port}/fine"
     outside.put("evil.feed", _pointing_at(inside), content_type="application/rss+xml", headers=_links(inside))
     made = await reader.post("/api/v1/subscriptions", json={"url": f"{outside.url}/evil.feed"})
     assert made.status_code == 201, made.text
-    await crawl.check()
+    await harness.check()
     from reedbed.services.images import fetch_missing_icons
 
-    await fetch_missing_icons(crawl.runtime, most=10)
+    await fetch_missing_icons(harness.runtime, most=10)
     entries = (await reader.get("/api/v1/entries")).json()["items"]
     assert entries
     for entry in entries:
@@ -164,6 +164,6 @@ def _pointing_at(inside: str) -> str:
     )
 
 
-async def _feeds_with_entries(crawl: Crawl) -> int:
-    (count,) = await crawl.column("SELECT count(DISTINCT feed_id) FROM entries")
+async def _feeds_with_entries(harness: RuntimeHarness) -> int:
+    (count,) = await harness.column("SELECT count(DISTINCT feed_id) FROM entries")
     return count

@@ -12,20 +12,20 @@ from reedbed.services.feeds import FeedSettings, add_feed
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.framing import settings as store
 from tests.clients import Client, new_client, session_of
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.framing_harness import LONG, FramingHarness, open_framing_harness
+from tests.harness import RuntimeHarness
 from tests.modelserver import Reply, framing
-from tests.newsroom import LONG, Newsroom, newsroom_on
 
 
 @pytest.fixture
-async def room(crawl: Crawl, site: FeedSite) -> AsyncIterator[Newsroom]:
-    async with newsroom_on(crawl, site) as room:
+async def room(harness: RuntimeHarness, site: FeedSite) -> AsyncIterator[FramingHarness]:
+    async with open_framing_harness(harness, site) as room:
         yield room
 
 
 @pytest.fixture
-async def reader(room: Newsroom) -> AsyncIterator[Client]:
+async def reader(room: FramingHarness) -> AsyncIterator[Client]:
     """Follows the site's main feed, and lets texts be sent to the model."""
     user_id, token = await session_of(room.runtime, "reader@example.org", "user")
     app = create_app(room.runtime)
@@ -35,7 +35,7 @@ async def reader(room: Newsroom) -> AsyncIterator[Client]:
         yield client
 
 
-async def follow(reader: Client, room: Newsroom) -> str:
+async def follow(reader: Client, room: FramingHarness) -> str:
     made = await reader.post("/api/v1/subscriptions", json={"url": room.site.feed_url()})
     await room.work()
     return made.json()["id"]
@@ -48,7 +48,7 @@ async def framing_of(reader: Client, entry_id: int) -> dict[str, Any]:
 
 
 async def test_a_reader_has_a_feed_read_for_themselves_alone(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     site.publish("SHOCK", content=LONG)
     subscription = await follow(reader, room)
@@ -64,7 +64,9 @@ async def test_a_reader_has_a_feed_read_for_themselves_alone(
     assert (found["status"], found["analysis"]["title"], found["outdated"]) == ("ready", "Calm: SHOCK", False)
     assert found["analysis"]["framing"]["quote"] == "SHOCK" and "not a check of the facts" in found["caveat"]
     assert (await reader.get("/rss", params={"url": site.feed_url()})).status_code == 404, "not for strangers"
-    usage = await room.crawl.column("SELECT calls FROM ai_user_usage WHERE user_id = :id", id=reader.user_id)
+    usage = await room.harness.column(
+        "SELECT calls FROM ai_user_usage WHERE user_id = :id", id=reader.user_id
+    )
     assert usage == [1]
 
     await reader.put(f"/api/v1/subscriptions/{subscription}/framing", json={"enabled": False})
@@ -75,7 +77,7 @@ async def test_a_reader_has_a_feed_read_for_themselves_alone(
 
 
 async def test_nothing_is_sent_before_the_reader_has_said_so(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     await reader.patch("/api/v1/users/me", json={"preferences": {"remote_ai": False}})
     site.publish("SHOCK", content=LONG)
@@ -92,7 +94,9 @@ async def test_nothing_is_sent_before_the_reader_has_said_so(
     assert room.model.calls == 0, "the mind was changed before the worker came"
 
 
-async def test_without_a_model_the_switch_says_so(room: Newsroom, site: FeedSite, reader: Client) -> None:
+async def test_without_a_model_the_switch_says_so(
+    room: FramingHarness, site: FeedSite, reader: Client
+) -> None:
     subscription = await follow(reader, room)
     app = create_app(replace(room.runtime, ai=replace(room.runtime.ai, model=None)))
     async with new_client(app, headers=dict(reader.headers)) as client:
@@ -101,7 +105,7 @@ async def test_without_a_model_the_switch_says_so(room: Newsroom, site: FeedSite
 
 
 async def test_an_entry_is_read_again_when_the_model_changed_or_the_first_try_failed(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     site.publish("SHOCK", content=LONG)
     room.model.say(Reply(text="nonsense"))
@@ -128,7 +132,7 @@ async def test_an_entry_is_read_again_when_the_model_changed_or_the_first_try_fa
         assert found["outdated"] is False
 
 
-async def test_reading_again_needs_the_switch(room: Newsroom, site: FeedSite, reader: Client) -> None:
+async def test_reading_again_needs_the_switch(room: FramingHarness, site: FeedSite, reader: Client) -> None:
     site.publish("SHOCK", content=LONG)
     await follow(reader, room)
     (entry,) = await room.entries()
@@ -137,13 +141,13 @@ async def test_reading_again_needs_the_switch(room: Newsroom, site: FeedSite, re
 
 
 async def test_averages_come_by_week_with_the_number_behind_them(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     for number, overall in enumerate((0.2, 0.4, 0.9)):
         site.publish(f"N{number}", content=LONG + f"<p>{number}</p>")
         room.model.say(Reply(text=framing(overall=overall)))
     subscription = await follow(reader, room)
-    await room.crawl.change(
+    await room.harness.change(
         "UPDATE entries SET sort_at = sort_at - :weeks WHERE title = 'N2' RETURNING 1", weeks=21 * DAY
     )
     await reader.put(f"/api/v1/subscriptions/{subscription}/framing", json={"enabled": True})
@@ -155,7 +159,7 @@ async def test_averages_come_by_week_with_the_number_behind_them(
     assert total == pytest.approx(1.5, abs=0.01)
 
 
-async def test_what_others_follow_is_not_found(room: Newsroom, site: FeedSite, reader: Client) -> None:
+async def test_what_others_follow_is_not_found(room: FramingHarness, site: FeedSite, reader: Client) -> None:
     site.publish("SHOCK", content=LONG)
     subscription = await follow(reader, room)
     (entry,) = await room.entries()
@@ -167,7 +171,7 @@ async def test_what_others_follow_is_not_found(room: Newsroom, site: FeedSite, r
 
 
 async def test_the_rows_of_a_list_are_asked_for_together(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     site.publish("SHOCK", content=LONG)
     site.publish("PANIC", content=LONG + "<p>2</p>")
@@ -185,12 +189,12 @@ async def test_the_rows_of_a_list_are_asked_for_together(
 
 
 async def test_a_feed_that_joins_another_brings_its_switch_and_settings(
-    room: Newsroom, site: FeedSite, reader: Client
+    room: FramingHarness, site: FeedSite, reader: Client
 ) -> None:
     await follow(reader, room)
     await reader.put("/api/v1/subscriptions/1/framing", json={"enabled": True})
     await add_feed(room.runtime, site.feed_url(), FeedSettings(prompt="Mind the adjectives."))
-    other = await room.crawl.follow(site.feed_url("other"), user_id=await room.crawl.person())
+    other = await room.harness.follow(site.feed_url("other"), user_id=await room.harness.person())
     async with room.runtime.db.write() as tx:
         await feed_merge.merge(tx, 1, other)
         assert await store.is_wished(tx, reader.user_id, other)

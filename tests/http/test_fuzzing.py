@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 
 from tests import servers
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.processes import Reedbed, reedbed, signed_in
 
-EXAMPLES = 2 * EFFORT
+EXAMPLES = 2 * REPEAT_FACTOR
 MANY = {
     "api_rate_burst": "1000000",
     "api_rate_per_second": "100000",

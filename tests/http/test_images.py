@@ -11,17 +11,17 @@ from reedbed.ingest.images import ImageCache
 from reedbed.roles.app import Application
 from reedbed.services.runtime import ImagePolicy, Runtime
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
 PATH = re.compile(r"/images/[\w-]+/[\w-]+")
 
 
 async def test_a_plain_http_picture_is_shown_through_the_server(
-    crawl: Crawl, site: FeedSite, signed_in: SignIn
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
 ) -> None:
-    reader, entry = await _entry(crawl, site, signed_in)
+    reader, entry = await _entry(harness, site, signed_in)
     content = (await reader.get(f"/api/v1/entries/{entry}")).json()["content"]
     path = PATH.search(content)
     assert path is not None
@@ -32,9 +32,9 @@ async def test_a_plain_http_picture_is_shown_through_the_server(
 
 
 async def test_the_page_shows_it_with_its_own_address(
-    crawl: Crawl, site: FeedSite, by_cookie: SignIn, signed_in: SignIn
+    harness: RuntimeHarness, site: FeedSite, by_cookie: SignIn, signed_in: SignIn
 ) -> None:
-    _, entry = await _entry(crawl, site, signed_in)
+    _, entry = await _entry(harness, site, signed_in)
     page = await by_cookie("reader@example.org")
     shown = (await page.get(f"/entry/{entry}")).text
     assert 'src="/images/' in shown
@@ -42,10 +42,10 @@ async def test_the_page_shows_it_with_its_own_address(
 
 
 async def test_all_pictures_or_none(
-    app: Application, crawl: Crawl, site: FeedSite, runtime: Runtime, signed_in: SignIn
+    app: Application, harness: RuntimeHarness, site: FeedSite, runtime: Runtime, signed_in: SignIn
 ) -> None:
     content = f'<p>Reeds</p><img src="{site.url}/a.png" alt=""><img src="https://cdn.example/b.png" alt="">'
-    reader, entry = await _entry(crawl, site, signed_in, content)
+    reader, entry = await _entry(harness, site, signed_in, content)
     found: dict[str, str] = {}
     for mode in ("off", "http", "all"):
         app.state.runtime = replace(runtime, images=ImagePolicy(mode=mode))
@@ -109,7 +109,7 @@ async def test_an_address_that_was_not_signed_here_opens_nothing(
 
 
 async def _entry(
-    crawl: Crawl, site: FeedSite, signed_in: SignIn, content: str | None = None
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn, content: str | None = None
 ) -> tuple[Client, str]:
     """Somebody who follows a feed with one entry; the id of that."""
     reader = await signed_in("reader@example.org")
@@ -117,6 +117,6 @@ async def _entry(
     site.publish("Reeds", content=content or f'<p>Reeds</p><img src="{site.url}/a.png" alt="reeds">')
     followed = await reader.post("/api/v1/subscriptions", json={"url": site.feed_url()})
     assert followed.status_code == 201, followed.text
-    await crawl.check()
+    await harness.check()
     (entry,) = (await reader.get("/api/v1/entries")).json()["items"]
     return reader, entry["id"]

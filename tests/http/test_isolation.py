@@ -17,11 +17,11 @@ from reedbed.roles.app import Application
 from reedbed.services.auth import open_session
 from reedbed.services.runtime import Runtime
 from reedbed.store import users
-from tests.belongings import EMAIL, MARK, everything, give_everything
 from tests.clients import Client, SignIn, new_client
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, OWN_PAGE
 from tests.http.web.routes import page_routes
+from tests.user_data import EMAIL, MARK, everything, give_everything
 
 ID_PATTERN = "^[1-9][0-9]{0,15}$"
 NOUNS = {
@@ -112,7 +112,7 @@ class Alice:
 
 
 @pytest.fixture
-async def alice(runtime: Runtime, app: Application, crawl: Crawl) -> Any:
+async def alice(runtime: Runtime, app: Application, harness: RuntimeHarness) -> Any:
     async with runtime.db.write() as tx:
         ids = await give_everything(tx, runtime.now())
         user = await users.get(tx, ids["users"])

@@ -55,12 +55,12 @@ async def test_requests_are_counted_by_route_and_never_by_what_callers_write(cli
     assert "nowhere" not in text
 
 
-async def test_checks_are_counted_by_how_they_ended(client, crawl, site: FeedSite):
+async def test_checks_are_counted_by_how_they_ended(client, harness, site: FeedSite):
     for key in ("a", "b", "c"):
         site.publish(key)
-    await crawl.follow(site.feed_url())
-    await crawl.follow(f"{site.url}/missing")
-    await crawl.check()
+    await harness.follow(site.feed_url())
+    await harness.follow(f"{site.url}/missing")
+    await harness.check()
     text = (await client.get("/metrics")).text
     assert 'feed_fetch_total{status="success"} 1' in text
     assert 'feed_fetch_total{status="error"} 1' in text

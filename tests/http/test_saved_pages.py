@@ -8,15 +8,17 @@ from reedbed.domain.times import HOUR
 from reedbed.services.articles import SAVED_JOB, read_saved_page
 from reedbed.services.jobs import claim, run
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
-from tests.services.test_full_articles import ARTICLE
+from tests.harness import RuntimeHarness
+from tests.services.test_articles import ARTICLE
 
 SAVED = "/api/v1/saved-pages"
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
 
 
-async def test_a_page_is_kept_at_once_and_read_after(crawl: Crawl, site: FeedSite, signed_in: SignIn) -> None:
+async def test_a_page_is_kept_at_once_and_read_after(
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
+) -> None:
     reader = await signed_in()
     site.put("/reeds", ARTICLE, content_type="text/html")
     saved = await reader.post(SAVED, json={"url": f"{site.url}/reeds"})
@@ -24,7 +26,7 @@ async def test_a_page_is_kept_at_once_and_read_after(crawl: Crawl, site: FeedSit
     (waiting,) = await _later(reader)
     assert (waiting["id"], waiting["read"], waiting["later"]) == (saved.json()["entry_id"], True, True)
     assert waiting["title"].endswith("/reeds")
-    await _work(crawl)
+    await _work(harness)
     (entry,) = await _later(reader)
     assert entry["title"] == "Reeds"
     content = (await reader.get(f"/api/v1/entries/{entry['id']}")).json()["content"]
@@ -35,7 +37,7 @@ async def test_a_page_is_kept_at_once_and_read_after(crawl: Crawl, site: FeedSit
     assert (await reader.get("/api/v1/counts")).json()["all"] == 0
 
 
-async def test_saving_twice_keeps_one(crawl: Crawl, site: FeedSite, signed_in: SignIn) -> None:
+async def test_saving_twice_keeps_one(harness: RuntimeHarness, site: FeedSite, signed_in: SignIn) -> None:
     reader = await signed_in()
     first = (await reader.post(SAVED, json={"url": f"{site.url}/reeds?utm_source=mail"})).json()
     again = (await reader.post(SAVED, json={"url": f"{site.url}/reeds"})).json()
@@ -44,23 +46,25 @@ async def test_saving_twice_keeps_one(crawl: Crawl, site: FeedSite, signed_in: S
     assert len(await _later(reader)) == 1
 
 
-async def test_pages_saved_at_once_are_all_kept_and_each_once(crawl: Crawl, signed_in: SignIn) -> None:
+async def test_pages_saved_at_once_are_all_kept_and_each_once(
+    harness: RuntimeHarness, signed_in: SignIn
+) -> None:
     reader = await signed_in()
     urls = [f"https://example.org/{number}" for number in range(4)] * 5
     answers = await asyncio.gather(*(reader.post(SAVED, json={"url": url}) for url in urls))
     assert [answer.status_code for answer in answers if answer.status_code not in (200, 201)] == []
     assert sum(answer.json()["new"] for answer in answers) == 4
     assert len(await _later(reader)) == 4
-    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [4]
+    assert await harness.column("SELECT count(*) FROM entry_bodies") == [4]
 
 
 async def test_an_entry_that_is_followed_already_is_only_marked(
-    crawl: Crawl, site: FeedSite, signed_in: SignIn
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
 ) -> None:
     reader = await signed_in()
     entry = site.publish("From the feed")
     await reader.post("/api/v1/subscriptions", json={"url": site.feed_url()})
-    await crawl.check()
+    await harness.check()
     saved = (await reader.post(SAVED, json={"url": entry.url})).json()
     (later,) = await _later(reader)
     assert saved == {"entry_id": later["id"], "new": False}
@@ -68,29 +72,31 @@ async def test_an_entry_that_is_followed_already_is_only_marked(
 
 
 async def test_a_page_that_cannot_be_read_stays_saved(
-    crawl: Crawl, site: FeedSite, signed_in: SignIn
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
 ) -> None:
     reader = await signed_in()
     await reader.post(SAVED, json={"url": f"{site.url}/gone", "title": "What I meant to read"})
-    await _work(crawl)
+    await _work(harness)
     (entry,) = await _later(reader)
     assert entry["title"] == "What I meant to read"
 
 
 async def test_a_site_that_does_not_answer_is_asked_a_few_times_and_then_left_alone(
-    crawl: Crawl, site: FeedSite, signed_in: SignIn
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
 ) -> None:
     reader = await signed_in()
     url = site.put("/reeds", "", status=503)
     await reader.post(SAVED, json={"url": url})
     for _ in range(24):
-        await _work(crawl)
-        crawl.clock.ahead += HOUR // 6
+        await _work(harness)
+        harness.clock.ahead += HOUR // 6
     assert 3 <= len(site.requests) <= 5
-    assert await crawl.column("SELECT state FROM jobs") == ["done"]
+    assert await harness.column("SELECT state FROM jobs") == ["done"]
 
 
-async def test_saved_pages_are_their_owners_alone(crawl: Crawl, site: FeedSite, signed_in: SignIn) -> None:
+async def test_saved_pages_are_their_owners_alone(
+    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
+) -> None:
     ann, ben = await signed_in("ann@example.org"), await signed_in("ben@example.org")
     mine = (await ann.post(SAVED, json={"url": f"{site.url}/reeds"})).json()
     theirs = (await ben.post(SAVED, json={"url": f"{site.url}/reeds"})).json()
@@ -107,16 +113,16 @@ async def test_what_is_no_address_is_refused(signed_in: SignIn, url: str) -> Non
     assert answer.status_code == 400, answer.text
 
 
-async def test_a_private_address_is_never_fetched(crawl: Crawl, signed_in: SignIn) -> None:
+async def test_a_private_address_is_never_fetched(harness: RuntimeHarness, signed_in: SignIn) -> None:
     reader = await signed_in()
     assert (await reader.post(SAVED, json={"url": "http://169.254.169.254/latest"})).status_code == 201
-    await _work(crawl)
+    await _work(harness)
     (entry,) = await _later(reader)
     assert (await reader.get(f"/api/v1/entries/{entry['id']}")).json()["content"] == ""
 
 
 async def test_the_field_for_anything_offers_to_save_the_page(
-    site: FeedSite, by_cookie: SignIn, crawl: Crawl
+    site: FeedSite, by_cookie: SignIn, harness: RuntimeHarness
 ) -> None:
     page = await by_cookie("reader@example.org")
     site.put("/reeds", ARTICLE, content_type="text/html")
@@ -131,6 +137,6 @@ async def _later(reader: Client) -> list[dict[str, object]]:
     return (await reader.get("/api/v1/entries", params={"view": "later"})).json()["items"]
 
 
-async def _work(crawl: Crawl) -> None:
-    while (job := await claim(crawl.runtime, [SAVED_JOB])) is not None:
-        await run(crawl.runtime, job, read_saved_page)
+async def _work(harness: RuntimeHarness) -> None:
+    while (job := await claim(harness.runtime, [SAVED_JOB])) is not None:
+        await run(harness.runtime, job, read_saved_page)

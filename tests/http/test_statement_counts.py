@@ -6,8 +6,8 @@ from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application
 from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn, new_client
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.api.test_rules import HERONS
 from tests.http.web.routes import page_routes
 
@@ -20,19 +20,19 @@ STREAMS = {"/api/v1/events"}
 
 
 async def test_more_things_cost_no_more_statements(
-    app: Application, crawl: Crawl, site: FeedSite, signed_in: SignIn
+    app: Application, harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
 ) -> None:
     reader = await signed_in("reader@example.org", role="owner")
-    await _own(reader, crawl, site, range(FEW))
+    await _own(reader, harness, site, range(FEW))
     few = await _costs(app, reader)
-    await _own(reader, crawl, site, range(FEW, MANY))
+    await _own(reader, harness, site, range(FEW, MANY))
     many = await _costs(app, reader)
 
     assert len(few) > 80
     assert {url: (few[url], many[url]) for url in few if many[url] > few[url] + SPREAD} == {}
 
 
-async def _own(reader: Client, crawl: Crawl, site: FeedSite, numbers: range) -> None:
+async def _own(reader: Client, harness: RuntimeHarness, site: FeedSite, numbers: range) -> None:
     for n in numbers:
         site.publish(f"One {n}", feed=f"f{n}", content="<p>A heron in the reeds.</p>")
         await _make(reader, "subscriptions", url=site.feed_url(f"f{n}"))
@@ -42,7 +42,7 @@ async def _own(reader: Client, crawl: Crawl, site: FeedSite, numbers: range) -> 
         await _make(reader, "rules", **{**HERONS, "name": f"Rule {n}"})
         await _make(reader, "webhooks", url=f"https://example.org/{n}")
         await _make(reader, "published-feeds", name=f"View {n}")
-    await crawl.check()
+    await harness.check()
     for entry in (await reader.get("/api/v1/entries")).json()["items"]:
         await _make(reader, "bookmarks", entry_id=entry["id"])
         await _make(reader, "highlights", entry_id=entry["id"], quote="heron")

@@ -16,7 +16,7 @@ from reedbed.store.framing.analyses import GeneratedAnalysis
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl, run
+from tests.harness import RuntimeHarness, run
 
 FORM = {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}
 TITLES = ("Council shuts Marrowby swing bridge", "Marrowby swing bridge shut by council")
@@ -30,10 +30,10 @@ class Told:
 
 
 @pytest.fixture
-async def told(reader: Client, crawl: Crawl, runtime: Runtime) -> AsyncIterator[Told]:
+async def told(reader: Client, harness: RuntimeHarness, runtime: Runtime) -> AsyncIterator[Told]:
     ids: list[int] = []
     for number, title in enumerate(TITLES):
-        feed_id = await crawl.follow(f"http://127.0.0.1:9/{number}.xml", user_id=reader.user_id)
+        feed_id = await harness.follow(f"http://127.0.0.1:9/{number}.xml", user_id=reader.user_id)
         async with runtime.db.write() as tx:
             rows = await run(
                 tx,
@@ -67,12 +67,14 @@ async def test_one_story_shows_each_outlet(reader: Client, told: Told) -> None:
     assert (await reader.get("/api/v1/stories/999999")).status_code == 404
 
 
-async def test_an_outlet_has_the_line_that_lists_show(reader: Client, crawl: Crawl, told: Told) -> None:
+async def test_an_outlet_has_the_line_that_lists_show(
+    reader: Client, harness: RuntimeHarness, told: Told
+) -> None:
     variant = Variant(EXTRACT)
     line = Summary("A paragraph.", "The bridge is shut.", EXTRACT, "en")
-    async with crawl.runtime.db.write() as tx:
+    async with harness.runtime.db.write() as tx:
         made = summaries.GeneratedSummary("key", "hash", variant.name, line, Usage())
-        await summaries.save(tx, made, crawl.runtime.now())
+        await summaries.save(tx, made, harness.runtime.now())
         await summaries.attach(tx, told.entry_ids[0], variant, "key", version=1, of_full=False)
     lines = [one["one_line_summary"] for one in (await reader.get(told.story)).json()["outlets"]]
     assert lines == ["The bridge is shut.", None]
@@ -159,15 +161,17 @@ async def test_the_unread_list_shows_a_story_once_for_who_wants_it(by_cookie: Si
     assert first in everything and second in everything
 
 
-async def test_a_story_shows_what_a_model_read(by_cookie: SignIn, crawl: Crawl, told: Told) -> None:
+async def test_a_story_shows_what_a_model_read(
+    by_cookie: SignIn, harness: RuntimeHarness, told: Told
+) -> None:
     scores = tuple(Score(name, 0.4, "A reason") for name in SCORES)
     overall = Score("overall", 0.4, "A reason")
     analysis = Analysis(
         "The bridge is shut", "Calmer", "", "", "", "other", scores, overall, model="scripted", language="en"
     )
-    async with crawl.runtime.db.write() as tx:
-        await analyses.save(tx, GeneratedAnalysis("k", "h", "v", analysis, Usage()), crawl.runtime.now())
-    await crawl.change(
+    async with harness.runtime.db.write() as tx:
+        await analyses.save(tx, GeneratedAnalysis("k", "h", "v", analysis, Usage()), harness.runtime.now())
+    await harness.change(
         "INSERT INTO entry_analyses (entry_id, key, version) VALUES (:id, 'k', 1)", id=told.entry_ids[0]
     )
     reader = await by_cookie("reader@example.org")

@@ -124,7 +124,7 @@ async def test_one_that_waits_for_a_model_nobody_asks_says_why(
         await ai.set_paused(tx, runtime.now(), paused=cause == "paused")
     shown = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert 'data-state="pending"' in shown and 'hx-trigger="every 1s' in shown, "the extract is being written"
-    desk.crawl.runtime = runtime
+    desk.harness.runtime = runtime
     await desk.write()
     block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert said in block and "Reading is not affected" in block

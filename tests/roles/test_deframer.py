@@ -10,8 +10,8 @@ import feedparser
 import httpx
 
 from tests.feedsite import FeedSite
+from tests.framing_harness import LONG
 from tests.modelserver import ModelServer
-from tests.newsroom import LONG
 from tests.processes import reedbed, run_once, wait_for
 from tests.serving import in_thread
 

@@ -19,12 +19,12 @@ import uvloop
 from reedbed.events.bus import MemoryBus
 from reedbed.roles import server
 from reedbed.roles.server import ConnectionLimits, serve_http
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.serving import listener
 
 ASKED = b"GET / HTTP/1.1\r\nHost: reedbed\r\n\r\n"
 CALLERS = 4
-STOPS = 10 * EFFORT
+STOPS = 10 * REPEAT_FACTOR
 
 
 @dataclass

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reedbed.store.entries.write import VERSIONS_KEPT
-from tests.crawling import Crawl, crawl_on
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness, open_harness
 from tests.processes import START_SECONDS
 
-KILLS = 10 * EFFORT  # on each engine
+KILLS = 10 * REPEAT_FACTOR  # on each engine
 NAMES = [f"feed{number}" for number in range(40)]
 CHANCE = random.Random(os.environ.get("TEST_SEED", "reedbed"))
 
@@ -27,18 +27,18 @@ async def test_a_crawl_killed_again_and_again_loses_and_doubles_nothing(
 ) -> None:
     world = World(threaded_site)
     interrupted = 0
-    async with crawl_on(database_url) as crawl:
-        people = [await crawl.person() for _ in range(2)]
+    async with open_harness(database_url) as harness:
+        people = [await harness.person() for _ in range(2)]
         for name in NAMES:
             for person in people:
-                await crawl.follow(world.site.feed_url(name), user_id=person)
+                await harness.follow(world.site.feed_url(name), user_id=person)
         for number in range(KILLS):
             world.go_on(number)
             _crawl_and_kill(world.site, database_url)
-            interrupted += await _let_leases_run_out(crawl)
-        while await crawl.check():
+            interrupted += await _let_leases_run_out(harness)
+        while await harness.check():
             pass
-        await _assert_everything_is_there_once(crawl, world, people)
+        await _assert_everything_is_there_once(harness, world, people)
     assert interrupted > KILLS // 3, "the kills came too early or too late to show anything"
 
 
@@ -96,32 +96,34 @@ def _worker(database_url: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-async def _let_leases_run_out(crawl: Crawl) -> bool:
+async def _let_leases_run_out(harness: RuntimeHarness) -> bool:
     """Ten minutes pass, and every feed is due again; whether a feed was in hand when the worker died."""
-    (leased,) = await crawl.column("SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL")
-    await crawl.change(
+    (leased,) = await harness.column("SELECT count(*) FROM feed_fetch_state WHERE lease_holder IS NOT NULL")
+    await harness.change(
         "UPDATE feed_fetch_state SET next_check_at = 1, leased_until = CASE WHEN leased_until > 1 THEN 1 END"
     )
     return leased > 0
 
 
-async def _assert_everything_is_there_once(crawl: Crawl, world: World, people: list[int]) -> None:
-    stored = await crawl.rows("SELECT f.url, e.guid, e.title FROM entries e JOIN feeds f ON f.id = e.feed_id")
+async def _assert_everything_is_there_once(harness: RuntimeHarness, world: World, people: list[int]) -> None:
+    stored = await harness.rows(
+        "SELECT f.url, e.guid, e.title FROM entries e JOIN feeds f ON f.id = e.feed_id"
+    )
     assert sorted(tuple(row) for row in stored) == sorted(
         (*key, title) for key, title in world.titles.items()
     )
     everything = len(world.titles)
-    assert await crawl.column("SELECT count(*) FROM entry_bodies") == [everything]
+    assert await harness.column("SELECT count(*) FROM entry_bodies") == [everything]
     for sql in (
         "SELECT user_id, count(*) FROM unread GROUP BY user_id",
         "SELECT user_id, sum(unread) FROM subscriptions GROUP BY user_id",
     ):
-        counts = {user: int(count) for user, count in await crawl.rows(sql)}
+        counts = {user: int(count) for user, count in await harness.rows(sql)}
         assert counts == dict.fromkeys(people, everything)
-    lost_versions = await crawl.column(
+    lost_versions = await harness.column(
         "SELECT count(*) FROM entries e WHERE e.version <= :kept AND e.version - 1"
         " != (SELECT count(*) FROM entry_versions v WHERE v.entry_id = e.id)",
         kept=VERSIONS_KEPT,
     )
     assert lost_versions == [0]
-    assert set(await crawl.column("SELECT status FROM feed_fetch_state")) == {"success"}
+    assert set(await harness.column("SELECT status FROM feed_fetch_state")) == {"success"}

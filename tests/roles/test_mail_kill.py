@@ -11,14 +11,14 @@ from pathlib import Path
 
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.services.newsletters.senders import add_address, written
-from tests.crawling import crawl_on
-from tests.effort import EFFORT
+from tests.effort import REPEAT_FACTOR
+from tests.harness import open_harness
 from tests.newsletters import samples
 from tests.processes import Reedbed, reedbed
 from tests.servers import free_port
 
 DOMAIN = "in.example.net"
-KILLS = 2 * EFFORT  # on each engine
+KILLS = 2 * REPEAT_FACTOR  # on each engine
 CHANCE = random.Random(os.environ.get("TEST_SEED", "reedbed"))
 RAW = samples()[4].raw.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 START_SECONDS = 60
@@ -26,9 +26,9 @@ START_SECONDS = 60
 
 async def test_mails_whose_receiver_is_killed_are_there_once(database_url: str, tmp_path: Path) -> None:
     sent, port = 0, free_port()
-    async with crawl_on(database_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN))
-        to = written(crawl.runtime, await add_address(crawl.runtime, await crawl.person(), "Letters"))
+    async with open_harness(database_url) as harness:
+        harness.runtime = replace(harness.runtime, mail=MailPolicy(domain=DOMAIN))
+        to = written(harness.runtime, await add_address(harness.runtime, await harness.person(), "Letters"))
         for _ in range(KILLS):
             with _worker(database_url, port, tmp_path) as worker:
                 for _ in range(3):
@@ -39,11 +39,11 @@ async def test_mails_whose_receiver_is_killed_are_there_once(database_url: str, 
         with _worker(database_url, port, tmp_path):
             for number in range(1, sent + 1):
                 assert _send(port, to, number) == 250
-        guids = await crawl.column("SELECT guid FROM entries")
+        guids = await harness.column("SELECT guid FROM entries")
         assert sorted(guids) == sorted(f"mail-{number}@letters.example.org" for number in range(1, sent + 1))
         for table in ("entry_bodies", "unread", "mail_images"):
-            assert await crawl.column(f"SELECT count(*) FROM {table}") == [sent]
-        assert await crawl.column("SELECT unread FROM subscriptions") == [sent]
+            assert await harness.column(f"SELECT count(*) FROM {table}") == [sent]
+        assert await harness.column("SELECT unread FROM subscriptions") == [sent]
 
 
 def _send(port: int, to: str, number: int) -> int:

@@ -33,8 +33,8 @@ from reedbed.store import newsletters, refresh, sharing, webhooks, websub
 from reedbed.store.engine.encryption import PREFIX, make_key_file
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.migrations import VERSIONS
-from tests.crawling import run
 from tests.feedsite import FeedSite
+from tests.harness import run
 from tests.processes import COMMAND, environment, reedbed, run_once
 
 KEY = "k" * 40

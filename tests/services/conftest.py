@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reedbed.services import ai
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.modelserver import ModelServer
 from tests.services.writing import Desk, new_desk
 
 
 @pytest.fixture
-async def desk(crawl: Crawl) -> Desk:
-    return await new_desk(crawl)
+async def desk(harness: RuntimeHarness) -> Desk:
+    return await new_desk(harness)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.services.writing import HERON, STORY, Desk
 
 
 async def test_a_feed_is_summarised_though_the_rest_is_not(desk: Desk) -> None:
-    other = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    other = await desk.harness.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
     await change(desk, desk.feed_id, summary_words=0)
     wanted = await news(desk, STORY)
     await news(desk, HERON, feed_id=other)
@@ -32,7 +32,7 @@ async def test_a_feed_is_summarised_though_the_rest_is_not(desk: Desk) -> None:
 
 async def test_a_feed_is_left_out_though_the_rest_is_summarised(desk: Desk) -> None:
     await prefer(desk, auto_summaries=True, auto_summary_words=0)
-    other = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    other = await desk.harness.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
     await change(desk, desk.feed_id, summary_words=-1)
     await news(desk, STORY)
     wanted = await news(desk, HERON, feed_id=other)
@@ -52,7 +52,7 @@ async def test_a_folder_speaks_for_what_lies_in_it_and_a_feed_for_itself(desk: D
     outer = await create_folder(desk.runtime, desk.user.id, "Outer")
     inner = await create_folder(desk.runtime, desk.user.id, "Inner", outer.id)
     await change_folder(desk.runtime, desk.user.id, outer.id, summary_words=0)
-    other = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    other = await desk.harness.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
     await change(desk, desk.feed_id, folder_id=inner.id)
     await change(desk, other, folder_id=inner.id, summary_words=-1)
     wanted = await news(desk, STORY)
@@ -97,7 +97,7 @@ async def test_who_changes_their_mind_has_nothing_sent_that_was_queued(
 async def test_a_digest_sends_only_what_may_be_sent_and_tells_the_rest_itself(
     modelled: Desk, server: ModelServer
 ) -> None:
-    secret = await modelled.crawl.follow("http://127.0.0.1:9/secret.xml", user_id=modelled.user.id)
+    secret = await modelled.harness.follow("http://127.0.0.1:9/secret.xml", user_id=modelled.user.id)
     await change(modelled, secret, local_only=True)
     free, kept = await modelled.entry(STORY), await modelled.entry(HERON, title="Heron", feed_id=secret)
     digest = await ask_digest(modelled.runtime, modelled.user, DigestScope())
@@ -137,7 +137,7 @@ async def prefer(desk: Desk, **chosen: Any) -> None:
 async def news(desk: Desk, text: str, feed_id: int | None = None) -> int:
     """An entry that is unread."""
     entry_id = await desk.entry(text, feed_id=feed_id)
-    await desk.crawl.change(
+    await desk.harness.change(
         "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) "
         "VALUES (:user, 1, :entry, :feed) RETURNING entry_id",
         user=desk.user.id,
@@ -149,7 +149,7 @@ async def news(desk: Desk, text: str, feed_id: int | None = None) -> int:
 
 async def asked(desk: Desk) -> set[int]:
     await ask_for_new_entries(desk.runtime)
-    return {row[0] for row in await desk.crawl.rows("SELECT entry_id FROM entry_summaries")}
+    return {row[0] for row in await desk.harness.rows("SELECT entry_id FROM entry_summaries")}
 
 
 async def work(desk: Desk, kind: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.store import ai, jobs, newsletters
 from reedbed.store.engine.database import Tx
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 
 WAITING = 6
 MANY_OF = dict.fromkeys(("host", "username", "password", "folder"), "x")
@@ -47,22 +47,22 @@ async def _claim_mail_box(tx: Tx) -> object:
     ids=["jobs", "summaries", "mail boxes"],
 )
 async def test_one_is_claimed_at_a_time(
-    crawl: Crawl,
+    harness: RuntimeHarness,
     table: str,
     taken: str,
     fill: Callable[[Tx, int], Awaitable[None]],
     claim: Callable[[Tx], Awaitable[object]],
 ) -> None:
-    people = [await crawl.person() for _ in range(WAITING)]
-    async with crawl.runtime.db.write() as tx:
+    people = [await harness.person() for _ in range(WAITING)]
+    async with harness.runtime.db.write() as tx:
         await fill(tx, people[0])
     # Pages without a row lead to the plan that once took them all.
-    await crawl.change(f"DELETE FROM {table}")
-    await crawl.change(f"ANALYZE {table}")
-    async with crawl.runtime.db.write() as tx:
+    await harness.change(f"DELETE FROM {table}")
+    await harness.change(f"ANALYZE {table}")
+    async with harness.runtime.db.write() as tx:
         for person in people:
             await fill(tx, person)
     for claimed in range(1, WAITING + 1):
-        async with crawl.runtime.db.write() as tx:
+        async with harness.runtime.db.write() as tx:
             assert await claim(tx)
-        assert await crawl.column(f"SELECT count(*) FROM {table} WHERE {taken}") == [claimed]
+        assert await harness.column(f"SELECT count(*) FROM {table} WHERE {taken}") == [claimed]

@@ -28,7 +28,7 @@ SNOW = (
 
 async def test_ten_reports_of_one_event_are_one_item(desk: Desk) -> None:
     for number in range(5):
-        feed = await desk.crawl.follow(f"http://127.0.0.1:9/b{number}.xml", user_id=desk.user.id)
+        feed = await desk.harness.follow(f"http://127.0.0.1:9/b{number}.xml", user_id=desk.user.id)
         await desk.entry(
             f"{STORY} Our reporter {number} was there.", title="Council closes bridge", feed_id=feed
         )
@@ -44,7 +44,7 @@ async def test_ten_reports_of_one_event_are_one_item(desk: Desk) -> None:
 async def test_a_digest_stands_in_the_event_log(desk: Desk) -> None:
     await desk.entry(HERON, title="Heron")
     await written(desk)
-    told = await desk.crawl.column("SELECT detail FROM event_log WHERE kind = 'digest_generated'")
+    told = await desk.harness.column("SELECT detail FROM event_log WHERE kind = 'digest_generated'")
     assert told == ['{"article_count":1}']
 
 
@@ -62,8 +62,8 @@ async def test_folders_give_the_headings_and_narrow_the_digest(desk: Desk) -> No
     near = await _folder(desk, "Around home")
     far = await _folder(desk, "Further off")
     for folder, text in ((near, HERON), (far, SNOW)):
-        feed = await desk.crawl.follow(f"http://127.0.0.1:9/f{folder}.xml", user_id=desk.user.id)
-        await desk.crawl.change(
+        feed = await desk.harness.follow(f"http://127.0.0.1:9/f{folder}.xml", user_id=desk.user.id)
+        await desk.harness.change(
             "UPDATE subscriptions SET folder_id = :f WHERE feed_id = :id RETURNING 1", f=folder, id=feed
         )
         await desk.entry(text, title=text[:20], feed_id=feed)
@@ -116,7 +116,7 @@ async def test_a_digest_since_the_last_one_tells_only_what_is_new(desk: Desk) ->
 async def test_a_digest_by_a_wrong_clock_does_not_silence_the_next(desk: Desk) -> None:
     await desk.entry(HERON)
     await written(desk)
-    await desk.crawl.change("UPDATE digests SET until = until + :years", years=3650 * 24 * HOUR)
+    await desk.harness.change("UPDATE digests SET until = until + :years", years=3650 * 24 * HOUR)
     desk.pass_time(MINUTE)
     await desk.entry(SNOW, title="Snow")
     assert await ask_digest(desk.runtime, desk.user, since_last=True)
@@ -191,7 +191,7 @@ async def test_the_extract_stands_in_for_a_model_that_is_left_alone(
 
 async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -> None:
     post = Post()
-    desk.crawl.runtime = replace(desk.runtime, mailer=post)
+    desk.harness.runtime = replace(desk.runtime, mailer=post)
     await desk.entry(HERON, title="A heron")
     planned = await set_schedule(
         desk.runtime, desk.user, minute=7 * 60, zone="Europe/Berlin", scope=DigestScope(), mail=True
@@ -244,7 +244,7 @@ async def work(desk: Desk) -> None:
 
 
 async def _folder(desk: Desk, name: str) -> int:
-    await desk.crawl.change(
+    await desk.harness.change(
         "INSERT INTO folders (user_id, name, created_at) VALUES (:u, :n, 1) RETURNING id",
         u=desk.user.id,
         n=name,

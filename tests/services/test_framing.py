@@ -20,19 +20,19 @@ from reedbed.services.feeds import (
 )
 from reedbed.services.framing.public import read_document, read_item, read_site
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
-from tests.crawling import crawl_on
 from tests.feedsite import FeedSite
+from tests.framing_harness import LONG, FramingHarness, open_framing_harness
+from tests.harness import open_harness
 from tests.modelserver import Reply, framing
-from tests.newsroom import LONG, Newsroom, newsroom_on
 
 
 @pytest.fixture
-async def room(database_url: str, site: FeedSite) -> AsyncIterator[Newsroom]:
-    async with crawl_on(database_url) as crawl, newsroom_on(crawl, site) as room:
+async def room(database_url: str, site: FeedSite) -> AsyncIterator[FramingHarness]:
+    async with open_harness(database_url) as harness, open_framing_harness(harness, site) as room:
         yield room
 
 
-async def test_add_enable_sync_built_served_error_sync_again(room: Newsroom, site: FeedSite) -> None:
+async def test_add_enable_sync_built_served_error_sync_again(room: FramingHarness, site: FeedSite) -> None:
     site.publish("SHOCK in town", key="a", content=LONG)
     url = site.feed_url()
     added = await add_feed(room.runtime, url)
@@ -69,7 +69,7 @@ async def test_add_enable_sync_built_served_error_sync_again(room: Newsroom, sit
         await read_document(room.runtime, url)
 
 
-async def test_one_strike_ends_a_feed_until_it_is_synced(room: Newsroom, site: FeedSite) -> None:
+async def test_one_strike_ends_a_feed_until_it_is_synced(room: FramingHarness, site: FeedSite) -> None:
     site.misbehave(status=503)
     feed_id = await room.open_feed(settings=FeedSettings(max_failures=1))
     await change_feed(room.runtime, str(feed_id), FeedSettings(polling=True))
@@ -81,21 +81,23 @@ async def test_one_strike_ends_a_feed_until_it_is_synced(room: Newsroom, site: F
     assert listed.stop_reason is None and listed.next_run_at is not None, "polled: armed again"
 
 
-async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(room: Newsroom, site: FeedSite) -> None:
+async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(
+    room: FramingHarness, site: FeedSite
+) -> None:
     feed_id = str(await room.open_feed())
     await change_feed(room.runtime, feed_id, FeedSettings(polling=True))
     await room.run(feed_id)
     await disable_feed(room.runtime, feed_id)
     fetched = site.count()
-    await room.crawl.check(at_least=50 * HOUR)
+    await room.harness.check(at_least=50 * HOUR)
     assert site.count() == fetched
     await enable_feed(room.runtime, feed_id)
-    await room.crawl.check()
+    await room.harness.check()
     assert site.count() == fetched + 1
 
 
 async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     site.publish("A", content=LONG)
     url = site.feed_url()
@@ -110,15 +112,15 @@ async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(
     again = await add_feed(room.runtime, url)
     assert (again.enabled, again.polling) == (False, False)
     await delete_feed(room.runtime, url)
-    await subscribe(room.runtime, await room.crawl.person(), SubscribeOptions(url, looked=True))
+    await subscribe(room.runtime, await room.harness.person(), SubscribeOptions(url, looked=True))
     (listed,) = await list_feeds(room.runtime)
     assert (listed.enabled, listed.polling, listed.deframe) == (True, True, False)
 
 
 async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
-    user_id = await room.crawl.person()
+    user_id = await room.harness.person()
     await subscribe(room.runtime, user_id, SubscribeOptions(site.feed_url(), looked=True))
     await room.open_feed()
     gone = await delete_feed(room.runtime, site.feed_url())
@@ -126,7 +128,7 @@ async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(
 
 
 async def test_what_is_there_already_or_private_or_nonsense_is_not_added(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     await add_feed(room.runtime, site.feed_url())
     with pytest.raises(Conflict):
@@ -141,12 +143,12 @@ async def test_what_is_there_already_or_private_or_nonsense_is_not_added(
 
 
 async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     site.publish("A", content=LONG)
     feed_id = await room.open_feed()
     url = site.feed_url()
-    owner = await room.crawl.person()
+    owner = await room.harness.person()
     item = f"{site.url}/main/main-1"
     assert (await read_item(room.runtime, item))[1].url == item
     for closed in ("owner_id = :owner", "kind = 'mail'", "username = 'u'"):
@@ -156,7 +158,7 @@ async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(
             else closed.replace("'mail'", "'web'").replace("'u'", "NULL")
         )
         given = {"owner": owner} if "owner" in closed else {}
-        await room.crawl.change(f"UPDATE feeds SET {closed} WHERE id = {feed_id} RETURNING 1", **given)
+        await room.harness.change(f"UPDATE feeds SET {closed} WHERE id = {feed_id} RETURNING 1", **given)
         for look in (
             read_document(room.runtime, url),
             read_item(room.runtime, item),
@@ -164,11 +166,11 @@ async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(
         ):
             with pytest.raises(NotFound):
                 await look
-        await room.crawl.change(f"UPDATE feeds SET {kept} WHERE id = {feed_id} RETURNING 1")
+        await room.harness.change(f"UPDATE feeds SET {kept} WHERE id = {feed_id} RETURNING 1")
     assert await read_document(room.runtime, url)
 
 
-async def test_items_of_other_sites_are_neither_read_nor_served(room: Newsroom, site: FeedSite) -> None:
+async def test_items_of_other_sites_are_neither_read_nor_served(room: FramingHarness, site: FeedSite) -> None:
     site.publish("Elsewhere", key="a", url="https://elsewhere.example/a", content=LONG)
     feed_id = str(await room.open_feed())
     assert room.model.calls == 0
@@ -185,7 +187,7 @@ async def test_items_of_other_sites_are_neither_read_nor_served(room: Newsroom, 
 
 
 async def test_a_bad_answer_counts_as_an_attempt_and_an_odd_category_ends_as_other(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     site.publish("A", content=LONG)
     odd = Reply(text=framing("Calm", category="gossip"))
@@ -195,7 +197,7 @@ async def test_a_bad_answer_counts_as_an_attempt_and_an_odd_category_ends_as_oth
     assert (await read_item(room.runtime, f"{site.url}/main/main-1"))[1].analysis.category == "other"
 
 
-async def test_scores_out_of_range_to_the_end_give_no_analysis(room: Newsroom, site: FeedSite) -> None:
+async def test_scores_out_of_range_to_the_end_give_no_analysis(room: FramingHarness, site: FeedSite) -> None:
     site.publish("A", content=LONG)
     room.model.say(*[Reply(text=framing(overall=1.5))] * 5)
     await room.open_feed()
@@ -205,7 +207,7 @@ async def test_scores_out_of_range_to_the_end_give_no_analysis(room: Newsroom, s
 
 
 async def test_equal_texts_are_read_once_and_once_more_for_another_prompt(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     for name in ("one", "two", "three"):
         site.publish("The same", key="a", feed=name, url=f"{site.url}/same", content=LONG)
@@ -218,18 +220,18 @@ async def test_equal_texts_are_read_once_and_once_more_for_another_prompt(
     assert [await room.titles(name) for name in ("one", "two", "three")] == [["Calm: The same"]] * 3
 
 
-async def test_an_entry_that_changes_is_read_again(room: Newsroom, site: FeedSite) -> None:
+async def test_an_entry_that_changes_is_read_again(room: FramingHarness, site: FeedSite) -> None:
     site.publish("First", key="a", content=LONG)
     feed_id = await room.open_feed()
     site.publish("Second", key="a", content=LONG)
     await sync_feed(room.runtime, str(feed_id))
-    await room.crawl.check()
+    await room.harness.check()
     assert await room.titles() == ["Calm: First"], "shown until the other is there"
     await room.work()
     assert await room.titles() == ["Calm: Second"]
 
 
-async def test_a_teaser_is_read_with_its_whole_article(room: Newsroom, site: FeedSite) -> None:
+async def test_a_teaser_is_read_with_its_whole_article(room: FramingHarness, site: FeedSite) -> None:
     site.publish("Teaser", key="a", content="<p>Read on.</p>")
     article = "".join(
         f"<p>Paragraph {n} tells what the council decided about the bridge.</p>" for n in range(40)
@@ -239,24 +241,24 @@ async def test_a_teaser_is_read_with_its_whole_article(room: Newsroom, site: Fee
     assert "Paragraph 17" in room.model.questions[0]["messages"][1]["content"]
 
 
-async def test_the_question_is_in_the_language_of_the_feed(room: Newsroom, site: FeedSite) -> None:
+async def test_the_question_is_in_the_language_of_the_feed(room: FramingHarness, site: FeedSite) -> None:
     site.publish("Titel", content=LONG)
     await add_feed(room.runtime, site.feed_url())
-    await room.crawl.change("UPDATE feeds SET language = 'de' WHERE id = 1 RETURNING 1")
+    await room.harness.change("UPDATE feeds SET language = 'de' WHERE id = 1 RETURNING 1")
     await enable_feed(room.runtime, "1")
     await room.run("1")
     assert "Write in German." in room.model.questions[0]["messages"][0]["content"]
 
 
 async def test_two_workers_that_finish_at_once_build_one_document_with_both(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     for number in range(8):
         site.publish(f"Number {number}", content=LONG + f"<p>{number}</p>")
     feed = await add_feed(room.runtime, site.feed_url())
     await enable_feed(room.runtime, str(feed.id))
     await sync_feed(room.runtime, str(feed.id))
-    await room.crawl.check()
+    await room.harness.check()
     await room.run_jobs()
     workers = [replace(room.runtime, name=f"worker {number}") for number in (1, 2)]
     await asyncio.gather(*(room.write(worker) for worker in workers))
@@ -266,13 +268,13 @@ async def test_two_workers_that_finish_at_once_build_one_document_with_both(
 
 
 async def test_without_a_model_nothing_is_asked_and_a_later_one_catches_up(
-    room: Newsroom, site: FeedSite
+    room: FramingHarness, site: FeedSite
 ) -> None:
     site.publish("A", content=LONG)
     with_model = room.runtime.ai
-    room.crawl.runtime = replace(room.runtime, ai=replace(with_model, model=None))
+    room.harness.runtime = replace(room.runtime, ai=replace(with_model, model=None))
     feed_id = str(await room.open_feed())
     assert room.model.calls == 0
-    room.crawl.runtime = replace(room.runtime, ai=with_model)
+    room.harness.runtime = replace(room.runtime, ai=with_model)
     await room.run(feed_id)
     assert await room.titles() == ["Calm: A"]

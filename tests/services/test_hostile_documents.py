@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reedbed.domain.refresh.state import FetchState
-from tests.crawling import Crawl, crawl_on
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness, open_harness
 
 SOON = 20.0
 ITEM = "<item><title>One</title><guid>1</guid><description>Words</description></item>"
@@ -160,25 +160,25 @@ DOCUMENTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.fixture
-async def crawl(sqlite_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(sqlite_url) as crawl:
-        yield crawl
+async def harness(sqlite_url: str) -> AsyncIterator[RuntimeHarness]:
+    async with open_harness(sqlite_url) as harness:
+        yield harness
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_a_hostile_document_ends_in_entries_or_a_sentence(
-    name: str, crawl: Crawl, site: FeedSite
+    name: str, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     body, content_type = DOCUMENTS[name]
-    hostile = await crawl.follow(site.put("hostile.xml", body, content_type=content_type))
+    hostile = await harness.follow(site.put("hostile.xml", body, content_type=content_type))
     site.publish("Fine", key="a")
-    fine = await crawl.follow(site.feed_url())
+    fine = await harness.follow(site.feed_url())
     started = time.monotonic()
-    await crawl.check()
+    await harness.check()
     assert time.monotonic() - started < SOON
-    assert await crawl.titles(fine) == ["Fine"]
-    _assert_said(await crawl.state(hostile))
-    texts = await crawl.column("SELECT title FROM entries UNION ALL SELECT content FROM entry_bodies")
+    assert await harness.titles(fine) == ["Fine"]
+    _assert_said(await harness.state(hostile))
+    texts = await harness.column("SELECT title FROM entries UNION ALL SELECT content FROM entry_bodies")
     assert not any("root:" in (text or "") for text in texts)
     assert all(len(text or "") < 2_500_000 for text in texts)
 

@@ -10,43 +10,43 @@ from reedbed.domain.times import DAY
 from reedbed.services.images import fetch_missing_icons
 from reedbed.services.refresh.check import turn_at
 from reedbed.store import blobs
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 
-async def test_two_feeds_of_a_site_share_its_icon(site: FeedSite, crawl: Crawl) -> None:
+async def test_two_feeds_of_a_site_share_its_icon(site: FeedSite, harness: RuntimeHarness) -> None:
     site.put("/favicon.ico", _picture(), content_type="image/png")
     for name in ("a", "b"):
         site.publish("One", feed=name)
-        await crawl.follow(site.feed_url(name))
-    await crawl.check()
+        await harness.follow(site.feed_url(name))
+    await harness.check()
 
-    assert await fetch_missing_icons(crawl.runtime, most=10) == 2
-    assert await fetch_missing_icons(crawl.runtime, most=10) == 0
+    assert await fetch_missing_icons(harness.runtime, most=10) == 2
+    assert await fetch_missing_icons(harness.runtime, most=10) == 0
 
-    first, second = await crawl.column("SELECT icon_id FROM feeds")
+    first, second = await harness.column("SELECT icon_id FROM feeds")
     assert first == second
     assert (len(site.seen_at("/")), len(site.seen_at("/favicon.ico"))) == (1, 1)
 
     site.publish("One", feed="later")
-    await crawl.follow(site.feed_url("later"))
-    await crawl.check()
-    assert await fetch_missing_icons(crawl.runtime, most=10) == 1
-    assert await crawl.column("SELECT DISTINCT icon_id FROM feeds") == [first]
+    await harness.follow(site.feed_url("later"))
+    await harness.check()
+    assert await fetch_missing_icons(harness.runtime, most=10) == 1
+    assert await harness.column("SELECT DISTINCT icon_id FROM feeds") == [first]
     assert (len(site.seen_at("/")), len(site.seen_at("/favicon.ico"))) == (1, 1)
-    async with crawl.runtime.db.read() as tx:
+    async with harness.runtime.db.read() as tx:
         kept = await blobs.read(tx, first)
     assert kept is not None
     assert kept[0] == "image/png"
     assert Image.open(io.BytesIO(kept[1])).size == (64, 64)
 
 
-async def test_an_icon_waits_for_its_turn_at_the_host(site: FeedSite, crawl: Crawl) -> None:
+async def test_an_icon_waits_for_its_turn_at_the_host(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
-    await crawl.follow(site.feed_url())
-    await crawl.check()
-    fetching = replace(crawl.runtime.fetching, host_delay=5, host_concurrency=1)
-    runtime = replace(crawl.runtime, fetching=fetching)
+    await harness.follow(site.feed_url())
+    await harness.check()
+    fetching = replace(harness.runtime.fetching, host_delay=5, host_concurrency=1)
+    runtime = replace(harness.runtime, fetching=fetching)
 
     async with turn_at(runtime, "127.0.0.1"):
         looking = asyncio.create_task(fetch_missing_icons(runtime, most=10))
@@ -56,34 +56,38 @@ async def test_an_icon_waits_for_its_turn_at_the_host(site: FeedSite, crawl: Cra
     assert len(site.seen_at("/favicon.ico")) == 1
 
 
-async def test_a_feed_without_icon_is_asked_once(site: FeedSite, crawl: Crawl) -> None:
+async def test_a_feed_without_icon_is_asked_once(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
-    await crawl.follow(site.feed_url())
-    await crawl.check()
+    await harness.follow(site.feed_url())
+    await harness.check()
 
-    assert await fetch_missing_icons(crawl.runtime, most=10) == 1
-    assert await fetch_missing_icons(crawl.runtime, most=10) == 0
-    assert await crawl.column("SELECT icon_id FROM feeds") == [None]
+    assert await fetch_missing_icons(harness.runtime, most=10) == 1
+    assert await fetch_missing_icons(harness.runtime, most=10) == 0
+    assert await harness.column("SELECT icon_id FROM feeds") == [None]
 
 
-async def test_a_site_without_an_icon_is_asked_again_a_day_later(site: FeedSite, crawl: Crawl) -> None:
+async def test_a_site_without_an_icon_is_asked_again_a_day_later(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
     for name, later in (("a", 0), ("b", 0), ("c", 2 * DAY)):
         site.publish("One", feed=name)
-        await crawl.follow(site.feed_url(name))
-        await crawl.check(at_least=later)
-        await fetch_missing_icons(crawl.runtime, most=10)
+        await harness.follow(site.feed_url(name))
+        await harness.check(at_least=later)
+        await fetch_missing_icons(harness.runtime, most=10)
     assert len(site.seen_at("/favicon.ico")) == 2
 
 
-async def test_an_icon_that_several_feeds_name_is_fetched_once(site: FeedSite, crawl: Crawl) -> None:
+async def test_an_icon_that_several_feeds_name_is_fetched_once(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
     named = site.put("/logo.png", _picture(), content_type="image/png")
     for name in ("a", "b"):
         site.publish("One", feed=name)
-        await crawl.follow(site.feed_url(name))
-    await crawl.check()
-    await crawl.change("UPDATE feeds SET icon_url = :url", url=named)
-    await fetch_missing_icons(crawl.runtime, most=10)
-    first, second = await crawl.column("SELECT icon_id FROM feeds")
+        await harness.follow(site.feed_url(name))
+    await harness.check()
+    await harness.change("UPDATE feeds SET icon_url = :url", url=named)
+    await fetch_missing_icons(harness.runtime, most=10)
+    first, second = await harness.column("SELECT icon_id FROM feeds")
     assert first == second is not None
     assert (len(site.seen_at("/logo.png")), len(site.seen_at("/favicon.ico"))) == (1, 0)
 

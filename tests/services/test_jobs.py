@@ -11,77 +11,79 @@ from reedbed.services import jobs
 from reedbed.services.jobs import Done, Later
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 
 
-async def test_a_job_is_claimed_once_and_again_when_its_worker_dies(crawl: Crawl) -> None:
-    await jobs.enqueue(crawl.runtime, "work", {"n": 1})
-    other = replace(crawl.runtime, name="that worker")
+async def test_a_job_is_claimed_once_and_again_when_its_worker_dies(harness: RuntimeHarness) -> None:
+    await jobs.enqueue(harness.runtime, "work", {"n": 1})
+    other = replace(harness.runtime, name="that worker")
 
-    first = await jobs.claim(crawl.runtime, ["work"])
+    first = await jobs.claim(harness.runtime, ["work"])
     assert first is not None and (first.payload, first.attempts) == ({"n": 1}, 1)
     assert await jobs.claim(other, ["work"]) is None
 
-    crawl.clock.ahead += HOUR
+    harness.clock.ahead += HOUR
     again = await jobs.claim(other, ["work"])
     assert again is not None and (again.id, again.attempts) == (first.id, 2)
 
 
-async def test_other_kinds_are_left_alone(crawl: Crawl) -> None:
-    await jobs.enqueue(crawl.runtime, "work", {})
-    assert await jobs.claim(crawl.runtime, ["play"]) is None
+async def test_other_kinds_are_left_alone(harness: RuntimeHarness) -> None:
+    await jobs.enqueue(harness.runtime, "work", {})
+    assert await jobs.claim(harness.runtime, ["play"]) is None
 
 
-async def test_what_is_done_is_reported_and_what_is_put_off_comes_again(crawl: Crawl) -> None:
+async def test_what_is_done_is_reported_and_what_is_put_off_comes_again(harness: RuntimeHarness) -> None:
     async def handler(runtime: Runtime, job: Job) -> Done | Later:
         await jobs.note_progress(runtime, job, len(seen), 2)
         seen.append(job.attempts)
         return Done({"rounds": len(seen)}) if len(seen) == 2 else Later(runtime.now() + HOUR)
 
     seen: list[int] = []
-    person = await crawl.person()
-    await jobs.enqueue(crawl.runtime, "work", {}, user_id=person)
-    await _run_next(crawl, handler)
-    assert await jobs.claim(crawl.runtime, ["work"]) is None
-    crawl.clock.ahead += HOUR
-    await _run_next(crawl, handler)
+    person = await harness.person()
+    await jobs.enqueue(harness.runtime, "work", {}, user_id=person)
+    await _run_next(harness, handler)
+    assert await jobs.claim(harness.runtime, ["work"]) is None
+    harness.clock.ahead += HOUR
+    await _run_next(harness, handler)
 
     assert seen == [1, 1]
-    assert [tuple(row) for row in await crawl.rows("SELECT state, report FROM jobs")] == [
+    assert [tuple(row) for row in await harness.rows("SELECT state, report FROM jobs")] == [
         ("done", '{"rounds":2}')
     ]
-    assert [hint.data["done"] for hint in crawl.heard("progress")] == [0, 1]
+    assert [hint.data["done"] for hint in harness.heard("progress")] == [0, 1]
 
 
-async def test_a_fault_is_tried_again_a_refusal_is_not(crawl: Crawl) -> None:
+async def test_a_fault_is_tried_again_a_refusal_is_not(harness: RuntimeHarness) -> None:
     async def faulty(runtime: Runtime, job: Job) -> Done | Later:
         raise RuntimeError("a bug")
 
     async def refusing(runtime: Runtime, job: Job) -> Done | Later:
         raise Invalid("This file is no OPML.")
 
-    await jobs.enqueue(crawl.runtime, "work", {})
-    await _run_next(crawl, faulty)
-    assert await crawl.column("SELECT state FROM jobs") == ["pending"]
-    crawl.clock.ahead += HOUR
-    await _run_next(crawl, refusing)
-    rows = await crawl.rows("SELECT state, report FROM jobs")
+    await jobs.enqueue(harness.runtime, "work", {})
+    await _run_next(harness, faulty)
+    assert await harness.column("SELECT state FROM jobs") == ["pending"]
+    harness.clock.ahead += HOUR
+    await _run_next(harness, refusing)
+    rows = await harness.rows("SELECT state, report FROM jobs")
     assert [tuple(row) for row in rows] == [("failed", '{"error":"This file is no OPML."}')]
 
 
-async def test_a_job_that_met_a_busy_database_runs_again_soon_and_as_its_first_try(crawl: Crawl) -> None:
+async def test_a_job_that_met_a_busy_database_runs_again_soon_and_as_its_first_try(
+    harness: RuntimeHarness,
+) -> None:
     async def meeting_trouble(runtime: Runtime, job: Job) -> Done | Later:
         raise Unavailable("PostgreSQL does not answer.")
 
-    await jobs.enqueue(crawl.runtime, "work", {})
+    await jobs.enqueue(harness.runtime, "work", {})
     with pytest.raises(Unavailable):
-        await _run_next(crawl, meeting_trouble)
-    crawl.clock.ahead += 5 * SECOND
-    again = await jobs.claim(crawl.runtime, ["work"])
+        await _run_next(harness, meeting_trouble)
+    harness.clock.ahead += 5 * SECOND
+    again = await jobs.claim(harness.runtime, ["work"])
     assert again is not None and again.attempts == 1
 
 
-async def test_a_job_broken_off_by_a_stop_is_given_back_at_once(crawl: Crawl) -> None:
+async def test_a_job_broken_off_by_a_stop_is_given_back_at_once(harness: RuntimeHarness) -> None:
     begun = asyncio.Event()
 
     async def endless(runtime: Runtime, job: Job) -> Done | Later:
@@ -89,30 +91,30 @@ async def test_a_job_broken_off_by_a_stop_is_given_back_at_once(crawl: Crawl) ->
         await asyncio.Event().wait()
         return Done()
 
-    await jobs.enqueue(crawl.runtime, "work", {})
-    running = asyncio.create_task(_run_next(crawl, endless))
+    await jobs.enqueue(harness.runtime, "work", {})
+    running = asyncio.create_task(_run_next(harness, endless))
     await begun.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    crawl.clock.ahead += 5 * SECOND
-    again = await jobs.claim(crawl.runtime, ["work"])
+    harness.clock.ahead += 5 * SECOND
+    again = await jobs.claim(harness.runtime, ["work"])
     assert again is not None and again.attempts == 1
 
 
-async def test_a_job_that_kills_whoever_runs_it_is_given_up(crawl: Crawl) -> None:
+async def test_a_job_that_kills_whoever_runs_it_is_given_up(harness: RuntimeHarness) -> None:
     async def unharmed(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
 
-    await jobs.enqueue(crawl.runtime, "work", {})
+    await jobs.enqueue(harness.runtime, "work", {})
     for _ in range(jobs.MAX_DEATHS):
-        assert await jobs.claim(crawl.runtime, ["work"]) is not None
-        crawl.clock.ahead += HOUR
-    await _run_next(crawl, unharmed)
-    assert await crawl.column("SELECT state FROM jobs") == ["failed"]
+        assert await jobs.claim(harness.runtime, ["work"]) is not None
+        harness.clock.ahead += HOUR
+    await _run_next(harness, unharmed)
+    assert await harness.column("SELECT state FROM jobs") == ["failed"]
 
 
-async def _run_next(crawl: Crawl, handler: jobs.Handler) -> None:
-    job = await jobs.claim(crawl.runtime, ["work"])
+async def _run_next(harness: RuntimeHarness, handler: jobs.Handler) -> None:
+    job = await jobs.claim(harness.runtime, ["work"])
     assert job is not None
-    await jobs.run(crawl.runtime, job, handler)
+    await jobs.run(harness.runtime, job, handler)

@@ -14,7 +14,7 @@ from reedbed.services.live import BEGINNING, EventListener, follow
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import disable_member
 from reedbed.store import auth, users
-from tests.crawling import crawl_on
+from tests.harness import open_harness
 from tests.store.library import Library
 
 MINE, OTHER = 1, 2
@@ -22,8 +22,8 @@ MINE, OTHER = 1, 2
 
 @pytest.fixture
 async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
-    async with crawl_on(sqlite_url) as crawl:
-        yield crawl.runtime
+    async with open_harness(sqlite_url) as harness:
+        yield harness.runtime
 
 
 def followed(*feeds: int) -> EventListener:

@@ -23,24 +23,24 @@ from reedbed.store.entries import streams as entry_streams
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.read_state import unread
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 
-async def listed(crawl: Crawl, user_id: int, query: ViewQuery | None = None) -> list[EntryRow]:
-    async with crawl.runtime.db.read() as tx:
+async def listed(harness: RuntimeHarness, user_id: int, query: ViewQuery | None = None) -> list[EntryRow]:
+    async with harness.runtime.db.read() as tx:
         page = await entry_lists.page(tx, user_id, query or ViewQuery("all"), None, 200)
     return [] if page is None else list(page.rows)
 
 
-async def titles(crawl: Crawl, user_id: int, query: ViewQuery | None = None) -> list[str]:
-    return sorted(row.title for row in await listed(crawl, user_id, query))
+async def titles(harness: RuntimeHarness, user_id: int, query: ViewQuery | None = None) -> list[str]:
+    return sorted(row.title for row in await listed(harness, user_id, query))
 
 
-async def seen_everywhere(crawl: Crawl, user_id: int, feed_id: int) -> list[set[str]]:
+async def seen_everywhere(harness: RuntimeHarness, user_id: int, feed_id: int) -> list[set[str]]:
     """What a user finds of a feed, by every way to it."""
-    runtime = crawl.runtime
-    names: dict[int, str] = {row[0]: row[1] for row in await crawl.rows("SELECT id, title FROM entries")}
+    runtime = harness.runtime
+    names: dict[int, str] = {row[0]: row[1] for row in await harness.rows("SELECT id, title FROM entries")}
     async with runtime.db.read() as tx:
         streams = [
             await entry_streams.every_id(tx, user_id, query)
@@ -60,7 +60,7 @@ async def seen_everywhere(crawl: Crawl, user_id: int, feed_id: int) -> list[set[
             for source in line.sources
         ]
     lists = [
-        await titles(crawl, user_id, ViewQuery(view, feed_id=feed))
+        await titles(harness, user_id, ViewQuery(view, feed_id=feed))
         for view in ("all", "unread", "starred", "later", "history")
         for feed in (None, feed_id)
     ]
@@ -69,213 +69,217 @@ async def seen_everywhere(crawl: Crawl, user_id: int, feed_id: int) -> list[set[
     return [set(found), *map(set, lists), *({names[id_] for id_ in some} for some in ids)]
 
 
-async def redirect(crawl: Crawl, site: FeedSite, old: str, new: str) -> None:
+async def redirect(harness: RuntimeHarness, site: FeedSite, old: str, new: str) -> None:
     """Let one feed answer 301 to another until the move is believed."""
     site.redirect(site.feed_url(new), feed=old)
-    (feed_id,) = await crawl.column("SELECT id FROM feeds WHERE url = :url", url=site.feed_url(old))
+    (feed_id,) = await harness.column("SELECT id FROM feeds WHERE url = :url", url=site.feed_url(old))
     for _ in range(3):
-        await crawl.check_anyway(feed_id)
+        await harness.check_anyway(feed_id)
 
 
-async def entry_id(crawl: Crawl, title: str) -> int:
-    (found,) = await crawl.column("SELECT id FROM entries WHERE title = :title", title=title)
+async def entry_id(harness: RuntimeHarness, title: str) -> int:
+    (found,) = await harness.column("SELECT id FROM entries WHERE title = :title", title=title)
     return found
 
 
-async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, crawl: Crawl) -> None:
-    attacker, victim = await crawl.person(), await crawl.person()
+async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, harness: RuntimeHarness) -> None:
+    attacker, victim = await harness.person(), await harness.person()
     for number in range(3):
         site.publish(f"True news {number}", key=f"t{number}", feed="good")
         site.publish(f"Forged news {number}", key=f"f{number}", feed="evil")
-    good = await crawl.follow(site.feed_url("good"), user_id=victim)
-    await crawl.follow(site.feed_url("evil"), user_id=attacker)
-    await crawl.check()
-    forged = await entry_id(crawl, "Forged news 1")
-    await change_entry(crawl.runtime, attacker, forged, StateChange(starred=True))
-    before = await crawl.rows(
+    good = await harness.follow(site.feed_url("good"), user_id=victim)
+    await harness.follow(site.feed_url("evil"), user_id=attacker)
+    await harness.check()
+    forged = await entry_id(harness, "Forged news 1")
+    await change_entry(harness.runtime, attacker, forged, StateChange(starred=True))
+    before = await harness.rows(
         "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id", id=good
     )
-    await StoryGrouper().group_new(crawl.runtime)
+    await StoryGrouper().group_new(harness.runtime)
 
-    await redirect(crawl, site, "evil", "good")
-    await StoryGrouper().group_new(crawl.runtime)
-    latecomer = await crawl.person()
-    await crawl.follow(site.feed_url("good"), user_id=latecomer)
+    await redirect(harness, site, "evil", "good")
+    await StoryGrouper().group_new(harness.runtime)
+    latecomer = await harness.person()
+    await harness.follow(site.feed_url("good"), user_id=latecomer)
 
-    assert await crawl.column("SELECT id FROM feeds") == [good]
+    assert await harness.column("SELECT id FROM feeds") == [good]
     for user_id in (victim, latecomer):
-        ways = await seen_everywhere(crawl, user_id, good)
+        ways = await seen_everywhere(harness, user_id, good)
         assert not [way for way in ways if any(title.startswith("Forged") for title in way)]
-        assert await titles(crawl, user_id) == [f"True news {number}" for number in range(3)]
+        assert await titles(harness, user_id) == [f"True news {number}" for number in range(3)]
         with pytest.raises(NotFound):
-            await get_entry(crawl.runtime, user_id, forged)
+            await get_entry(harness.runtime, user_id, forged)
         with pytest.raises(NotFound):
-            await change_entry(crawl.runtime, user_id, forged, StateChange(starred=True))
-        await change_entries(crawl.runtime, user_id, [forged], StateChange(read=False, starred=True))
+            await change_entry(harness.runtime, user_id, forged, StateChange(starred=True))
+        await change_entries(harness.runtime, user_id, [forged], StateChange(read=False, starred=True))
         await import_saved(
-            crawl.runtime,
+            harness.runtime,
             user_id,
             [ImportedEntry("good", "", "f1", f"{site.url}/evil/f1", "Mine", "")],
             {"good": Home(good, frozenset())},
         )
-        assert "Forged news 1" not in await titles(crawl, user_id)
-        async with crawl.runtime.db.read() as tx:
-            assert (await instance.count_all(tx, user_id)).posts == len(await listed(crawl, user_id))
-            assert await entry_streams.how_many(tx, user_id) == len(await listed(crawl, user_id))
-            assert await entry_texts.count_texts(tx, user_id, 1000) == len(await listed(crawl, user_id))
-    after = await crawl.rows(
+        assert "Forged news 1" not in await titles(harness, user_id)
+        async with harness.runtime.db.read() as tx:
+            assert (await instance.count_all(tx, user_id)).posts == len(await listed(harness, user_id))
+            assert await entry_streams.how_many(tx, user_id) == len(await listed(harness, user_id))
+            assert await entry_texts.count_texts(tx, user_id, 1000) == len(await listed(harness, user_id))
+    after = await harness.rows(
         "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id AND user_id = :user",
         id=good,
         user=victim,
     )
     assert [tuple(row) for row in after] == [tuple(row) for row in before]
-    told = {id_ for hint in crawl.heard("new_entry") if hint.feed_id == good for id_ in hint.data["ids"]}
+    told = {id_ for hint in harness.heard("new_entry") if hint.feed_id == good for id_ in hint.data["ids"]}
     assert str(forged) not in told
-    async with crawl.runtime.db.read() as tx:
+    async with harness.runtime.db.read() as tx:
         assert await framed_documents.newest(tx, good, most=50) == []
     # Whoever had them keeps them.
-    assert [row.title for row in await listed(crawl, attacker) if row.title.startswith("Forged")] == [
+    assert [row.title for row in await listed(harness, attacker) if row.title.startswith("Forged")] == [
         f"Forged news {number}" for number in (2, 1, 0)
     ]
-    assert await titles(crawl, attacker, ViewQuery("starred")) == ["Forged news 1"]
+    assert await titles(harness, attacker, ViewQuery("starred")) == ["Forged news 1"]
 
 
-async def test_who_moves_sees_no_archive_of_the_other_feed(site: FeedSite, crawl: Crawl) -> None:
+async def test_who_moves_sees_no_archive_of_the_other_feed(site: FeedSite, harness: RuntimeHarness) -> None:
     """Neither by an old subscription nor by claiming to have published an entry of the archive."""
     site.publish("Old treasure", key="treasure", feed="good")
-    await crawl.follow(site.feed_url("good"))
-    attacker = await crawl.person()
+    await harness.follow(site.feed_url("good"))
+    attacker = await harness.person()
     site.publish("Claimed", key="treasure", feed="evil")
-    await crawl.follow(site.feed_url("evil"), user_id=attacker)
-    await crawl.check()
+    await harness.follow(site.feed_url("evil"), user_id=attacker)
+    await harness.check()
     site.withdraw("treasure", feed="good")
     site.publish("Current", key="current", feed="good")
-    await crawl.check(at_least=25 * HOUR)
+    await harness.check(at_least=25 * HOUR)
 
-    await redirect(crawl, site, "evil", "good")
+    await redirect(harness, site, "evil", "good")
 
-    assert await titles(crawl, attacker) == ["Claimed", "Current"]
+    assert await titles(harness, attacker) == ["Claimed", "Current"]
 
 
-async def test_forged_keys_keep_no_true_entry_away(site: FeedSite, crawl: Crawl) -> None:
-    attacker, victim = await crawl.person(), await crawl.person()
+async def test_forged_keys_keep_no_true_entry_away(site: FeedSite, harness: RuntimeHarness) -> None:
+    attacker, victim = await harness.person(), await harness.person()
     site.publish("True news", key="t1", feed="good")
-    good = await crawl.follow(site.feed_url("good"), user_id=victim)
+    good = await harness.follow(site.feed_url("good"), user_id=victim)
     site.publish("Forged", key="tomorrow", feed="evil", url=f"{site.url}/good/tomorrow")
     site.publish("Removed", key="next week", feed="evil")
-    evil = await crawl.follow(site.feed_url("evil"), user_id=attacker)
-    await crawl.check()
-    removed = await entry_id(crawl, "Removed")
-    await crawl.change("DELETE FROM unread WHERE entry_id = :id", id=removed)
-    async with crawl.runtime.db.write() as tx:
+    evil = await harness.follow(site.feed_url("evil"), user_id=attacker)
+    await harness.check()
+    removed = await entry_id(harness, "Removed")
+    await harness.change("DELETE FROM unread WHERE entry_id = :id", id=removed)
+    async with harness.runtime.db.write() as tx:
         assert (await retention.delete_entries(tx, [removed], "any")).entries == 1
     site.withdraw("next week", feed="evil")
 
-    await redirect(crawl, site, "evil", "good")
-    aged = await entry_id(crawl, "Forged")
+    await redirect(harness, site, "evil", "good")
+    aged = await entry_id(harness, "Forged")
     site.publish("True and new", key="tomorrow", feed="good")
     site.publish("True and newer", key="next week", feed="good")
-    await crawl.check_anyway(good)
+    await harness.check_anyway(good)
 
     for user_id in (victim, attacker):
-        assert await titles(crawl, user_id) == ["True and new", "True and newer", "True news"]
-    assert evil != good and aged not in [row.id for row in await listed(crawl, attacker)]
-    revisions = await crawl.column("SELECT title FROM entry_versions")
+        assert await titles(harness, user_id) == ["True and new", "True and newer", "True news"]
+    assert evil != good and aged not in [row.id for row in await listed(harness, attacker)]
+    revisions = await harness.column("SELECT title FROM entry_versions")
     assert revisions == []
 
 
-async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, crawl: Crawl) -> None:
+async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, harness: RuntimeHarness) -> None:
     for number in range(3):
         site.publish(f"True {number}", feed="good")
     for number in range(9):
         site.publish(f"Forged {number}", feed="evil")
-    good = await crawl.follow(site.feed_url("good"))
-    await crawl.follow(site.feed_url("evil"))
-    await crawl.check()
-    await redirect(crawl, site, "evil", "good")
+    good = await harness.follow(site.feed_url("good"))
+    await harness.follow(site.feed_url("evil"))
+    await harness.check()
+    await redirect(harness, site, "evil", "good")
 
-    async with crawl.runtime.db.write() as tx:
+    async with harness.runtime.db.write() as tx:
         assert await retention.crowded(tx, 3) == {}
         assert await retention.surplus_top(tx, good, 3) is None
-        forged = await entry_id(crawl, "Forged 1")
+        forged = await entry_id(harness, "Forged 1")
         await retention.delete_entries(tx, [forged], "any")
         assert await retention.count_entries(tx) == 11
-    assert await crawl.column("SELECT key FROM removed_keys") == []
+    assert await harness.column("SELECT key FROM removed_keys") == []
 
 
 async def test_forged_entries_wait_for_nobody_at_an_address_not_followed_yet(
-    site: FeedSite, crawl: Crawl
+    site: FeedSite, harness: RuntimeHarness
 ) -> None:
     """The attacker's feed takes the address itself, before the first honest reader comes."""
-    attacker = await crawl.person()
+    attacker = await harness.person()
     site.publish("True news", key="t", feed="good")
     site.publish("True news", key="t", feed="evil", url="http://phish.example/")
     for number in range(3):
         site.publish(f"Forged {number}", feed="evil")
-    evil = await crawl.follow(site.feed_url("evil"), user_id=attacker)
-    await crawl.check()
-    await crawl.change("UPDATE feeds SET hub_url = 'http://hub.example/' WHERE id = :id", id=evil)
+    evil = await harness.follow(site.feed_url("evil"), user_id=attacker)
+    await harness.check()
+    await harness.change("UPDATE feeds SET hub_url = 'http://hub.example/' WHERE id = :id", id=evil)
     await change_entry(
-        crawl.runtime, attacker, await entry_id(crawl, "True news"), StateChange(read=True, later=True)
+        harness.runtime, attacker, await entry_id(harness, "True news"), StateChange(read=True, later=True)
     )
 
-    await redirect(crawl, site, "evil", "good")
-    early = await crawl.person()
-    await crawl.follow(site.feed_url("good"), user_id=early)
-    await crawl.check()
-    late = await crawl.person()
-    await crawl.follow(site.feed_url("good"), user_id=late)
+    await redirect(harness, site, "evil", "good")
+    early = await harness.person()
+    await harness.follow(site.feed_url("good"), user_id=early)
+    await harness.check()
+    late = await harness.person()
+    await harness.follow(site.feed_url("good"), user_id=late)
 
-    assert await crawl.column("SELECT url FROM feeds") == [site.feed_url("good")]
+    assert await harness.column("SELECT url FROM feeds") == [site.feed_url("good")]
     for user_id in (early, late):
-        (row,) = await listed(crawl, user_id)
+        (row,) = await listed(harness, user_id)
         assert (row.title, row.url, row.states.read) == ("True news", f"{site.url}/good/t", False)
-    assert await crawl.column("SELECT hub_url FROM feeds") == [None]
+    assert await harness.column("SELECT hub_url FROM feeds") == [None]
     # The one who moved has everything, and the marks are on what the feed publishes.
-    assert await titles(crawl, attacker) == ["Forged 0", "Forged 1", "Forged 2", "True news"]
-    (kept,) = await listed(crawl, attacker, ViewQuery("later"))
+    assert await titles(harness, attacker) == ["Forged 0", "Forged 1", "Forged 2", "True news"]
+    (kept,) = await listed(harness, attacker, ViewQuery("later"))
     assert (kept.url, kept.states.read) == (f"{site.url}/good/t", True)
-    counts = await crawl.rows("SELECT user_id, unread FROM subscriptions ORDER BY user_id")
+    counts = await harness.rows("SELECT user_id, unread FROM subscriptions ORDER BY user_id")
     assert [tuple(row) for row in counts] == [(attacker, 3), (early, 1), (late, 1)]
 
 
-async def test_merges_of_merges_and_back_show_nothing_to_others(site: FeedSite, crawl: Crawl) -> None:
-    people = [await crawl.person() for _ in range(3)]
+async def test_merges_of_merges_and_back_show_nothing_to_others(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
+    people = [await harness.person() for _ in range(3)]
     for name, user_id in zip("abc", people, strict=True):
         site.publish(f"only {name}", feed=name)
-        await crawl.follow(site.feed_url(name), user_id=user_id)
-    await crawl.check()
-    await redirect(crawl, site, "a", "b")
-    await redirect(crawl, site, "b", "c")
-    assert [await titles(crawl, user_id) for user_id in people] == [
+        await harness.follow(site.feed_url(name), user_id=user_id)
+    await harness.check()
+    await redirect(harness, site, "a", "b")
+    await redirect(harness, site, "b", "c")
+    assert [await titles(harness, user_id) for user_id in people] == [
         ["only a", "only b", "only c"],
         ["only b", "only c"],
         ["only c"],
     ]
     site.behave(feed="a")
-    await redirect(crawl, site, "c", "a")
-    await crawl.check()
-    assert [await titles(crawl, user_id) for user_id in people] == [
+    await redirect(harness, site, "c", "a")
+    await harness.check()
+    assert [await titles(harness, user_id) for user_id in people] == [
         ["only a", "only b", "only c"],
         ["only a", "only b", "only c"],
         ["only a", "only c"],
     ]
 
 
-async def test_a_feed_that_merges_while_the_other_is_refreshed(site: FeedSite, crawl: Crawl) -> None:
+async def test_a_feed_that_merges_while_the_other_is_refreshed(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
     site.publish("Both", key="both", feed="old", url=f"{site.url}/both")
-    mover, stays = await crawl.person(), await crawl.person()
-    old = await crawl.follow(site.feed_url("old"), user_id=mover)
-    await crawl.check()
-    new = await crawl.follow(site.feed_url("new"), user_id=stays)
+    mover, stays = await harness.person(), await harness.person()
+    old = await harness.follow(site.feed_url("old"), user_id=mover)
+    await harness.check()
+    new = await harness.follow(site.feed_url("new"), user_id=stays)
     site.publish("Both", key="both", feed="new", url=f"{site.url}/both")
-    async with crawl.runtime.db.write() as tx:  # between the comparison of a document and its writing
+    async with harness.runtime.db.write() as tx:  # between the comparison of a document and its writing
         await feed_merge.merge(tx, old, new)
-    await crawl.check_anyway(new)
+    await harness.check_anyway(new)
 
     for user_id in (mover, stays):
-        assert await titles(crawl, user_id) == ["Both"]
-    assert await crawl.column("SELECT unread FROM subscriptions ORDER BY user_id") == [1, 1]
+        assert await titles(harness, user_id) == ["Both"]
+    assert await harness.column("SELECT unread FROM subscriptions ORDER BY user_id") == [1, 1]
 
 
 State = tuple[str, bool, bool]
@@ -286,7 +290,7 @@ State = tuple[str, bool, bool]
 class World:
     """Readers, feeds that move, and what each reader must see at least."""
 
-    crawl: Crawl
+    harness: RuntimeHarness
     site: FeedSite
     chance: random.Random
     names: list[str] = field(default_factory=list)
@@ -317,50 +321,54 @@ class World:
 
     async def follow(self) -> None:
         user_id, url = self.chance.choice(self.people), self.site.feed_url(self.chance.choice(self.names))
-        known = await self.crawl.rows(
+        known = await self.harness.rows(
             "SELECT s.id, s.feed_id, s.unsubscribed_at FROM subscriptions s JOIN feeds f ON f.id = s.feed_id"
             " WHERE s.user_id = :user AND f.url = :url",
             user=user_id,
             url=url,
         )
         if not known:
-            await self.crawl.follow(url, user_id=user_id)
+            await self.harness.follow(url, user_id=user_id)
         elif known[0][2] is not None:
-            await self.crawl.change(
+            await self.harness.change(
                 "UPDATE subscriptions SET unsubscribed_at = NULL WHERE id = :id", id=known[0][0]
             )
-            async with self.crawl.runtime.db.write() as tx:
+            async with self.harness.runtime.db.write() as tx:
                 await unread.restore_unread(tx, user_id, known[0][1])
 
     async def leave(self) -> None:
-        active = await self.crawl.rows("SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL")
+        active = await self.harness.rows(
+            "SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL"
+        )
         if active and self.chance.random() < 0.5:
             id_, user_id = self.chance.choice(active)
-            await unsubscribe(self.crawl.runtime, user_id, id_)
+            await unsubscribe(self.harness.runtime, user_id, id_)
 
     async def read(self) -> None:
         user_id = self.chance.choice(self.people)
-        if rows := await listed(self.crawl, user_id):
+        if rows := await listed(self.harness, user_id):
             change = StateChange(
                 read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True))
             )
-            await change_entry(self.crawl.runtime, user_id, self.chance.choice(rows).id, change)
+            await change_entry(self.harness.runtime, user_id, self.chance.choice(rows).id, change)
 
     async def check(self) -> None:
-        await self.crawl.check(at_least=3 * DAY)
+        await self.harness.check(at_least=3 * DAY)
 
     async def move(self) -> None:
         old, new = self.chance.sample(self.names, 2)
-        known = await self.crawl.column("SELECT id FROM feeds WHERE url = :url", url=self.site.feed_url(old))
+        known = await self.harness.column(
+            "SELECT id FROM feeds WHERE url = :url", url=self.site.feed_url(old)
+        )
         if not known:
             return
         for name in self.names:  # else a feed publishes what another one wrote
             self.site.behave(feed=name)
         await self.check()
         before = {user_id: await self.states(user_id) for user_id in self.people}
-        await redirect(self.crawl, self.site, old, new)
+        await redirect(self.harness, self.site, old, new)
         self.site.behave(feed=old)
-        await self.crawl.check()
+        await self.harness.check()
         for user_id in self.people:
             had = {(publisher, key) for who, publisher, key in self.had if who == user_id}
             after, followed = await self.states(user_id), await self.followed(user_id)
@@ -371,7 +379,7 @@ class World:
 
     async def states(self, user_id: int) -> Mapping[str, State]:
         found: dict[str, State] = {}
-        for row in await listed(self.crawl, user_id):
+        for row in await listed(self.harness, user_id):
             publisher, key = row.title.split()
             self.had.add((user_id, publisher, key))
             was = found.get(key, ("", True, False))
@@ -379,7 +387,7 @@ class World:
         return found
 
     async def followed(self, user_id: int) -> set[str]:
-        urls = await self.crawl.column(
+        urls = await self.harness.column(
             "SELECT f.url FROM subscriptions s JOIN feeds f ON f.id = s.feed_id"
             " WHERE s.user_id = :id AND s.unsubscribed_at IS NULL",
             id=user_id,
@@ -388,22 +396,24 @@ class World:
 
     async def check_counts(self) -> None:
         for user_id in self.people:
-            rows = await self.crawl.rows(
+            rows = await self.harness.rows(
                 "SELECT feed_id, unread FROM subscriptions WHERE user_id = :id AND unsubscribed_at IS NULL",
                 id=user_id,
             )
             for feed_id, counted in rows:
-                shown = await titles(self.crawl, user_id, ViewQuery("unread", feed_id=feed_id))
+                shown = await titles(self.harness, user_id, ViewQuery("unread", feed_id=feed_id))
                 assert counted == len(shown)
-                assert set(shown) <= set(await titles(self.crawl, user_id, ViewQuery("all", feed_id=feed_id)))
+                assert set(shown) <= set(
+                    await titles(self.harness, user_id, ViewQuery("all", feed_id=feed_id))
+                )
 
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_whatever_moves_nothing_is_lost_and_nothing_slips_in(
-    site: FeedSite, crawl: Crawl, seed: int
+    site: FeedSite, harness: RuntimeHarness, seed: int
 ) -> None:
-    world = World(crawl, site, random.Random(seed), names=list("abcd"))
-    world.people = [await crawl.person() for _ in range(3)]
+    world = World(harness, site, random.Random(seed), names=list("abcd"))
+    world.people = [await harness.person() for _ in range(3)]
     for _ in range(3):
         await world.publish()
         await world.follow()

@@ -10,7 +10,7 @@ from reedbed.ingest.transfer import read_opml
 from reedbed.services.transfer.library import read_library
 from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.store.feeds import feeds
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 
 NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
 <opml version="2.0"><head><title>Mine</title></head><body>
@@ -26,8 +26,8 @@ NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
 </body></opml>"""
 
 
-async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:
-    report = await import_opml(crawl.runtime, await crawl.person(), NESTED)
+async def test_every_line_is_followed_or_reported(harness: RuntimeHarness) -> None:
+    report = await import_opml(harness.runtime, await harness.person(), NESTED)
     assert (report.imported, report.skipped) == (2, 1)
     assert [(line.title, line.message) for line in report.errors] == [
         ("Wrong", "Invalid URL format. Must start with http:// or https://"),
@@ -43,55 +43,55 @@ async def test_every_line_is_followed_or_reported(crawl: Crawl) -> None:
     ]
 
 
-async def test_a_feed_followed_already_is_put_into_its_folder(crawl: Crawl) -> None:
-    user = await crawl.person()
+async def test_a_feed_followed_already_is_put_into_its_folder(harness: RuntimeHarness) -> None:
+    user = await harness.person()
     feed = '<outline text="A" xmlUrl="http://127.0.0.1:9/a"/>'
     whole = "<opml><body>%s</body></opml>"
-    await import_opml(crawl.runtime, user, (whole % feed).encode())
+    await import_opml(harness.runtime, user, (whole % feed).encode())
 
     nested = whole % f'<outline text="News"><outline text="Local">{feed}</outline></outline>'
-    moved = await import_opml(crawl.runtime, user, nested.encode())
-    again = await import_opml(crawl.runtime, user, nested.encode())
-    without_folder = await import_opml(crawl.runtime, user, (whole % feed).encode())
+    moved = await import_opml(harness.runtime, user, nested.encode())
+    again = await import_opml(harness.runtime, user, nested.encode())
+    without_folder = await import_opml(harness.runtime, user, (whole % feed).encode())
 
     (line,) = moved.lines
     assert (line.status, moved.imported, moved.skipped) == ("moved", 0, 1)
     assert line.message == "You follow this feed already. It is now in News / Local."
     assert [line.status for line in (*again.lines, *without_folder.lines)] == ["followed", "followed"]
     inside = "SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id"
-    assert await crawl.column(inside) == ["Local"]
+    assert await harness.column(inside) == ["Local"]
 
 
-async def test_what_goes_in_comes_out(crawl: Crawl) -> None:
-    user = await crawl.person()
-    await import_opml(crawl.runtime, user, NESTED)
-    first = await export_opml(crawl.runtime, user)
-    other = await crawl.person()
-    await import_opml(crawl.runtime, other, first)
-    assert await export_opml(crawl.runtime, other) == first
+async def test_what_goes_in_comes_out(harness: RuntimeHarness) -> None:
+    user = await harness.person()
+    await import_opml(harness.runtime, user, NESTED)
+    first = await export_opml(harness.runtime, user)
+    other = await harness.person()
+    await import_opml(harness.runtime, other, first)
+    assert await export_opml(harness.runtime, other) == first
     news = read_opml(first).outlines[0]
     courier = news.children[0].children[0]
     assert (news.title, news.children[0].title, courier.title) == ("News", "Local", "The Courier")
     assert courier.attributes == (("customFlag", "kept & safe"),)
 
 
-async def test_names_and_passwords_come_out_when_they_are_asked_for(crawl: Crawl) -> None:
-    user = await crawl.person()
+async def test_names_and_passwords_come_out_when_they_are_asked_for(harness: RuntimeHarness) -> None:
+    user = await harness.person()
     line = '<outline text="Mine" xmlUrl="http://an%40n:s%2F%3A%26t@127.0.0.1:9/feed.xml?a=1"/>'
-    await import_opml(crawl.runtime, user, f"<opml><body>{line}</body></opml>".encode())
-    assert b"s%2F" not in await export_opml(crawl.runtime, user)
-    taken = await export_opml(crawl.runtime, user, with_credentials=True)
+    await import_opml(harness.runtime, user, f"<opml><body>{line}</body></opml>".encode())
+    assert b"s%2F" not in await export_opml(harness.runtime, user)
+    taken = await export_opml(harness.runtime, user, with_credentials=True)
     (mine,) = read_opml(taken).outlines
     assert mine.xml_url == "http://an%40n:s%2F%3A%26t@127.0.0.1:9/feed.xml?a=1"
-    other = await crawl.person()
-    await import_opml(crawl.runtime, other, taken)
-    async with crawl.runtime.db.read() as tx:
+    other = await harness.person()
+    await import_opml(harness.runtime, other, taken)
+    async with harness.runtime.db.read() as tx:
         assert list((await feeds.credentials(tx, other)).values()) == [("an@n", "s/:&t")]
-    again = await import_opml(crawl.runtime, user, await export_opml(crawl.runtime, user))
+    again = await import_opml(harness.runtime, user, await export_opml(harness.runtime, user))
     assert (again.imported, again.skipped) == (0, 1), "the list without passwords makes no second feed"
 
 
-async def test_a_report_names_no_password(crawl: Crawl) -> None:
+async def test_a_report_names_no_password(harness: RuntimeHarness) -> None:
     addresses = (
         "http://ann:pearl@127.0.0.1:9/feed.xml",
         "http://ann:pearl@127.0.0.1:9/feed.xml",
@@ -99,7 +99,7 @@ async def test_a_report_names_no_password(crawl: Crawl) -> None:
     )
     lines = "".join(f'<outline text="Mine" xmlUrl="{address}"/>' for address in addresses)
     report = await import_opml(
-        crawl.runtime, await crawl.person(), f"<opml><body>{lines}</body></opml>".encode()
+        harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode()
     )
     assert [(line.status, line.url) for line in report.lines] == [
         ("added", "http://127.0.0.1:9/feed.xml"),
@@ -108,29 +108,29 @@ async def test_a_report_names_no_password(crawl: Crawl) -> None:
     ]
 
 
-async def test_an_address_as_title_is_kept_without_its_password(crawl: Crawl) -> None:
-    user = await crawl.person()
+async def test_an_address_as_title_is_kept_without_its_password(harness: RuntimeHarness) -> None:
+    user = await harness.person()
     address = "http://ann:pearl@127.0.0.1:9/feed.xml"
     line = f'<outline text="{address}" xmlUrl="{address}"/>'
-    report = await import_opml(crawl.runtime, user, f"<opml><body>{line}{line}</body></opml>".encode())
+    report = await import_opml(harness.runtime, user, f"<opml><body>{line}{line}</body></opml>".encode())
     assert "pearl" not in repr(report)
-    assert await crawl.column("SELECT title FROM subscriptions") == ["http://127.0.0.1:9/feed.xml"]
+    assert await harness.column("SELECT title FROM subscriptions") == ["http://127.0.0.1:9/feed.xml"]
 
 
-async def test_an_address_in_a_list_is_read_like_a_typed_one(crawl: Crawl) -> None:
-    user = await crawl.person()
+async def test_an_address_in_a_list_is_read_like_a_typed_one(harness: RuntimeHarness) -> None:
+    user = await harness.person()
     line = '<outline text="Mine" xmlUrl="feed://127.0.0.1:9/feed.xml"/>'
-    await import_opml(crawl.runtime, user, f"<opml><body>{line}</body></opml>".encode())
-    assert await crawl.column("SELECT url FROM feeds") == ["https://127.0.0.1:9/feed.xml"]
+    await import_opml(harness.runtime, user, f"<opml><body>{line}</body></opml>".encode())
+    assert await harness.column("SELECT url FROM feeds") == ["https://127.0.0.1:9/feed.xml"]
 
 
-async def test_progress_is_told(crawl: Crawl) -> None:
+async def test_progress_is_told(harness: RuntimeHarness) -> None:
     lines = "".join(f'<outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/>' for n in range(250))
     report = await import_opml(
-        crawl.runtime, await crawl.person(), f"<opml><body>{lines}</body></opml>".encode()
+        harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode()
     )
     assert report.imported == 250
-    assert [hint.data["done"] for hint in crawl.heard("progress")] == [100, 200, 250]
+    assert [hint.data["done"] for hint in harness.heard("progress")] == [100, 200, 250]
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,15 @@ def test_a_whole_file_is_not_taken_for_a_part(encoding: str, end: str) -> None:
     assert not read_opml(written.encode(encoding)).cut_off
 
 
-async def test_a_file_cut_off_is_imported_as_far_as_it_goes_and_said_to_be_cut_off(crawl: Crawl) -> None:
-    person = await crawl.person()
+async def test_a_file_cut_off_is_imported_as_far_as_it_goes_and_said_to_be_cut_off(
+    harness: RuntimeHarness,
+) -> None:
+    person = await harness.person()
     body = b'<opml><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/><outline text="B" xmlU'
-    report = await import_opml(crawl.runtime, person, body)
+    report = await import_opml(harness.runtime, person, body)
     assert report.imported == 1
     assert ["ends in its middle" in line.message for line in report.errors] == [True]
-    again = await import_opml(crawl.runtime, person, b"<opml><head></head><body><outl")
+    again = await import_opml(harness.runtime, person, b"<opml><head></head><body><outl")
     assert (again.imported, len(again.errors)) == (0, 1)
 
 
@@ -221,7 +223,7 @@ def test_an_outline_with_attributes_without_end_is_refused_at_once() -> None:
 
 
 async def test_an_import_makes_no_more_folders_than_a_user_may_have(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reedbed.services.folders.MAX_FOLDERS", 2)
     lines = "".join(
@@ -229,6 +231,6 @@ async def test_an_import_makes_no_more_folders_than_a_user_may_have(
         for n in range(3)
     )
     body = f"<opml><body>{lines}</body></opml>".encode()
-    report = await import_opml(crawl.runtime, await crawl.person(), body)
+    report = await import_opml(harness.runtime, await harness.person(), body)
     assert (report.imported, report.skipped) == (2, 0)
     assert [line.message for line in report.errors] == ["There can be at most 2 folders."]

@@ -70,7 +70,7 @@ async def test_a_question_whose_search_takes_too_long_fails_in_plain_words(
 
 
 async def test_nobody_is_answered_from_anothers_entries(desk: Desk) -> None:
-    other = await new_desk(desk.crawl)
+    other = await new_desk(desk.harness)
     await other.entry(STORY)
     assert (await answer(desk, "What does the bridge cost?")).answer.claims == ()
 
@@ -159,7 +159,7 @@ async def test_an_obeyed_injection_changes_no_more_than_its_own_words(
     modelled: Desk, server: ModelServer
 ) -> None:
     entry = await modelled.entry(EVIL, title="Heron")
-    before = await modelled.crawl.rows("SELECT * FROM entries")
+    before = await modelled.harness.rows("SELECT * FROM entries")
 
     def obey_the_stranger(question: StreamRequest) -> Reply:
         assert "IGNORE ALL" in question["messages"][1]["content"]
@@ -178,7 +178,7 @@ async def test_an_obeyed_injection_changes_no_more_than_its_own_words(
     told = " ".join(one.text for one in answered.answer.claims)
     assert "evil" not in told and "<" not in told and "script:" not in told
     assert {id_ for one in answered.answer.claims for id_ in one.entry_ids} == {entry}
-    assert await modelled.crawl.rows("SELECT * FROM entries") == before
+    assert await modelled.harness.rows("SELECT * FROM entries") == before
 
 
 async def test_a_killed_worker_costs_at_most_one_call_more(modelled: Desk, server: ModelServer) -> None:
@@ -187,7 +187,7 @@ async def test_a_killed_worker_costs_at_most_one_call_more(modelled: Desk, serve
     killed = await claim(modelled.runtime, [JOB_KIND])
     assert killed is not None
     modelled.pass_time(3 * 60_000)
-    modelled.crawl.runtime = replace(modelled.runtime, name="another")
+    modelled.harness.runtime = replace(modelled.runtime, name="another")
     await work(modelled)
     answered = await get_question(modelled.runtime, modelled.user.id, asked.id)
     assert (answered.status, server.calls) == ("ready", 1)

@@ -8,7 +8,7 @@ from reedbed.services.search import rebuild_search, repair_search
 from reedbed.store import search
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search import texts
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 from tests.store.library import Library
 from tests.store.searching import Shelf, new_shelf
 
@@ -16,28 +16,28 @@ SEARCH_TABLES = "SELECT name FROM sqlite_master WHERE name LIKE 'search%' ORDER 
 
 
 @pytest.fixture
-async def shelf(crawl: Crawl) -> Shelf:
-    return await new_shelf(Library(crawl.runtime.db))
+async def shelf(harness: RuntimeHarness) -> Shelf:
+    return await new_shelf(Library(harness.runtime.db))
 
 
-async def test_what_nobody_indexed_is_found_after_mending(crawl: Crawl, shelf: Shelf) -> None:
+async def test_what_nobody_indexed_is_found_after_mending(harness: RuntimeHarness, shelf: Shelf) -> None:
     entry = await shelf.library.entry(shelf.feed)
     assert await shelf.find("body") == []
-    assert await repair_search(crawl.runtime) == 1
+    assert await repair_search(harness.runtime) == 1
     assert await shelf.find("body") == [entry]
-    assert await repair_search(crawl.runtime) == 0
+    assert await repair_search(harness.runtime) == 0
 
 
-async def test_a_rebuilt_index_finds_the_same(crawl: Crawl, shelf: Shelf) -> None:
+async def test_a_rebuilt_index_finds_the_same(harness: RuntimeHarness, shelf: Shelf) -> None:
     entry = await shelf.put("Heron", "Grey heron", author="Ada")
     await shelf.rewrite(entry, "Egret", "White egret", author="Ada")
-    assert await rebuild_search(crawl.runtime) == 1
+    assert await rebuild_search(harness.runtime) == 1
     assert await shelf.find('"white egret" author:ada') == [entry]
     assert await shelf.find("heron") == []
 
 
 async def test_mending_leaves_what_was_indexed_meanwhile(
-    crawl: Crawl, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crawl rewrites an entry between the reading of its text and the indexing of it."""
     entry = await shelf.library.entry(shelf.feed)
@@ -50,18 +50,18 @@ async def test_mending_leaves_what_was_indexed_meanwhile(
         return missing
 
     monkeypatch.setattr(texts, "unindexed", read_and_be_overtaken)
-    await repair_search(crawl.runtime)
+    await repair_search(harness.runtime)
     assert await shelf.find("egret") == [entry]
     assert await shelf.find("body") == []
 
 
 async def test_on_sqlite_an_index_is_put_aside_once(sqlite_url: str) -> None:
-    async with crawl_on(sqlite_url) as crawl:
-        shelf = await new_shelf(Library(crawl.runtime.db))
+    async with open_harness(sqlite_url) as harness:
+        shelf = await new_shelf(Library(harness.runtime.db))
         await shelf.put("heron")
-        await crawl.runtime.db.write_now(search.clear)
+        await harness.runtime.db.write_now(search.clear)
         egret = await shelf.put("egret")
-        await crawl.runtime.db.write_now(search.clear)
+        await harness.runtime.db.write_now(search.clear)
         assert await shelf.find("egret") == [egret]
 
 
@@ -69,14 +69,14 @@ async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fts5, "FEW_DEAD", 2)
-    async with crawl_on(sqlite_url) as crawl:
-        shelf = await new_shelf(Library(crawl.runtime.db))
+    async with open_harness(sqlite_url) as harness:
+        shelf = await new_shelf(Library(harness.runtime.db))
         entry = await shelf.put("heron")
         for _ in range(3):
             await shelf.rewrite(entry, "heron")
-        assert await crawl.column("SELECT count(*) FROM search_keys") == [4]
-        assert await repair_search(crawl.runtime) == 1
-        assert await crawl.column("SELECT count(*) FROM search_keys") == [1]
+        assert await harness.column("SELECT count(*) FROM search_keys") == [4]
+        assert await repair_search(harness.runtime) == 1
+        assert await harness.column("SELECT count(*) FROM search_keys") == [1]
         assert await shelf.find("heron") == [entry]
 
 
@@ -84,22 +84,22 @@ async def test_on_sqlite_an_old_index_is_taken_away_even_if_that_was_broken_off(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fts5, "EMPTIED_AT_ONCE", 1)
-    async with crawl_on(sqlite_url) as crawl:
-        shelf = await new_shelf(Library(crawl.runtime.db))
+    async with open_harness(sqlite_url) as harness:
+        shelf = await new_shelf(Library(harness.runtime.db))
         herons = [await shelf.put("heron") for _ in range(3)]
-        before = await crawl.column(SEARCH_TABLES)
-        settings = await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k")
-        await crawl.runtime.db.write_now(search.clear)
-        assert await crawl.column(SEARCH_TABLES) != before
+        before = await harness.column(SEARCH_TABLES)
+        settings = await harness.rows("SELECT k, v FROM search_words_config ORDER BY k")
+        await harness.runtime.db.write_now(search.clear)
+        assert await harness.column(SEARCH_TABLES) != before
         assert await shelf.find("heron") == []
         new = await shelf.put("heron")
         assert await shelf.find("heron") == [new]
-        assert await repair_search(crawl.runtime) == 3
-        assert await crawl.column(SEARCH_TABLES) == before
-        assert [*map(tuple, await crawl.rows("SELECT k, v FROM search_words_config ORDER BY k"))] == [
+        assert await repair_search(harness.runtime) == 3
+        assert await harness.column(SEARCH_TABLES) == before
+        assert [*map(tuple, await harness.rows("SELECT k, v FROM search_words_config ORDER BY k"))] == [
             *map(tuple, settings)
         ]
         assert sorted(await shelf.find("heron")) == [*herons, new]
-        await crawl.runtime.db.write_now(search.clear)
-        assert await rebuild_search(crawl.runtime) == 4
-        assert await crawl.column(SEARCH_TABLES) == before
+        await harness.runtime.db.write_now(search.clear)
+        assert await rebuild_search(harness.runtime) == 4
+        assert await harness.column(SEARCH_TABLES) == before

@@ -12,9 +12,9 @@ from reedbed.services import jobs
 from reedbed.services.entries import change_entry
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.sharing import MAX_TARGETS, add_target, list_targets, remove_target, share_entry
-from tests.crawling import Crawl
+from tests.bookmark_services import TOKEN, WALLABAG, LinkKeepers
 from tests.feedsite import FeedSite
-from tests.linkkeepers import TOKEN, WALLABAG, LinkKeepers
+from tests.harness import RuntimeHarness
 
 LOGINS: dict[str, dict[str, str]] = {
     "wallabag": WALLABAG,
@@ -31,22 +31,22 @@ async def keepers() -> AsyncIterator[LinkKeepers]:
 
 
 @pytest.fixture
-async def user(crawl: Crawl, site: FeedSite) -> int:
-    user = await crawl.person()
+async def user(harness: RuntimeHarness, site: FeedSite) -> int:
+    user = await harness.person()
     site.publish("Herons & reeds")
-    await crawl.follow(site.feed_url(), user_id=user)
-    await crawl.check()
+    await harness.follow(site.feed_url(), user_id=user)
+    await harness.check()
     return user
 
 
-async def run_jobs(crawl: Crawl) -> None:
-    while (job := await jobs.claim(crawl.runtime, list(HANDLERS))) is not None:
-        await jobs.run(crawl.runtime, job, HANDLERS[job.kind])
+async def run_jobs(harness: RuntimeHarness) -> None:
+    while (job := await jobs.claim(harness.runtime, list(HANDLERS))) is not None:
+        await jobs.run(harness.runtime, job, HANDLERS[job.kind])
 
 
-async def target(crawl: Crawl, user: int, keepers: LinkKeepers, kind: str, **other: Any) -> int:
+async def target(harness: RuntimeHarness, user: int, keepers: LinkKeepers, kind: str, **other: Any) -> int:
     made = await add_target(
-        crawl.runtime, user, kind=kind, url=keepers.url(kind) + "/", secrets={**LOGINS[kind], **other}
+        harness.runtime, user, kind=kind, url=keepers.url(kind) + "/", secrets={**LOGINS[kind], **other}
     )
     return made.id
 
@@ -61,61 +61,61 @@ async def target(crawl: Crawl, user: int, keepers: LinkKeepers, kind: str, **oth
     ],
 )
 async def test_an_entry_is_kept_with_its_title_and_tags(
-    crawl: Crawl, site: FeedSite, user: int, keepers: LinkKeepers, kind: str, tags: dict
+    harness: RuntimeHarness, site: FeedSite, user: int, keepers: LinkKeepers, kind: str, tags: dict
 ) -> None:
-    await change_entry(crawl.runtime, user, 1, StateChange(tags=("birds", "long read")))
-    target_id = await target(crawl, user, keepers, kind)
-    await share_entry(crawl.runtime, user, 1, target_id)
-    await run_jobs(crawl)
+    await change_entry(harness.runtime, user, 1, StateChange(tags=("birds", "long read")))
+    target_id = await target(harness, user, keepers, kind)
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
     assert keepers.kept[kind] == [{"url": f"{site.url}/main/main-1", "title": "Herons & reeds", **tags}]
-    (known,) = await list_targets(crawl.runtime, user)
+    (known,) = await list_targets(harness.runtime, user)
     assert (known.used_at is not None, known.problem) == (True, "")
-    (hint,) = crawl.heard("notice")
+    (hint,) = harness.heard("notice")
     assert (hint.user_id, hint.data["event"]) == (user, "shared")
 
 
 @pytest.mark.parametrize("kind", list(LOGINS))
 async def test_a_wrong_secret_is_told_and_not_tried_again(
-    crawl: Crawl, user: int, keepers: LinkKeepers, kind: str
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers, kind: str
 ) -> None:
     wrong = dict.fromkeys(LOGINS[kind], "wrong")
-    target_id = await target(crawl, user, keepers, kind, **wrong)
-    await share_entry(crawl.runtime, user, 1, target_id)
-    await run_jobs(crawl)
-    crawl.clock.ahead += HOUR
-    await run_jobs(crawl)
+    target_id = await target(harness, user, keepers, kind, **wrong)
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
+    harness.clock.ahead += HOUR
+    await run_jobs(harness)
     assert keepers.kept[kind] == []
-    (known,) = await list_targets(crawl.runtime, user)
+    (known,) = await list_targets(harness.runtime, user)
     assert "refused" in known.problem
-    assert [hint.data["event"] for hint in crawl.heard("notice")] == ["not_shared"]
+    assert [hint.data["event"] for hint in harness.heard("notice")] == ["not_shared"]
 
 
 async def test_a_service_that_is_away_is_tried_again_and_given_up_at_last(
-    crawl: Crawl, user: int, keepers: LinkKeepers
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers
 ) -> None:
-    target_id = await target(crawl, user, keepers, "linkding")
+    target_id = await target(harness, user, keepers, "linkding")
     keepers.status = 503
-    await share_entry(crawl.runtime, user, 1, target_id)
-    await run_jobs(crawl)
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
     keepers.status = None
-    crawl.clock.ahead += 2 * MINUTE
-    await run_jobs(crawl)
+    harness.clock.ahead += 2 * MINUTE
+    await run_jobs(harness)
     assert len(keepers.kept["linkding"]) == 1
     keepers.status = 503
-    await share_entry(crawl.runtime, user, 1, target_id)
-    await run_jobs(crawl)
-    crawl.clock.ahead += 7 * HOUR
-    await run_jobs(crawl)
-    assert [hint.data["event"] for hint in crawl.heard("notice")] == ["shared", "not_shared"]
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
+    harness.clock.ahead += 7 * HOUR
+    await run_jobs(harness)
+    assert [hint.data["event"] for hint in harness.heard("notice")] == ["shared", "not_shared"]
 
 
-async def test_nothing_is_sent_to_a_private_network(crawl: Crawl, user: int) -> None:
+async def test_nothing_is_sent_to_a_private_network(harness: RuntimeHarness, user: int) -> None:
     made = await add_target(
-        crawl.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN}
+        harness.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN}
     )
-    await share_entry(crawl.runtime, user, 1, made.id)
-    await run_jobs(crawl)
-    (known,) = await list_targets(crawl.runtime, user)
+    await share_entry(harness.runtime, user, 1, made.id)
+    await run_jobs(harness)
+    (known,) = await list_targets(harness.runtime, user)
     assert "private" in known.problem
 
 
@@ -132,31 +132,33 @@ async def test_nothing_is_sent_to_a_private_network(crawl: Crawl, user: int) -> 
     ],
 )
 async def test_what_cannot_work_is_refused(
-    crawl: Crawl, user: int, kind: str, url: str, secrets: dict[str, str]
+    harness: RuntimeHarness, user: int, kind: str, url: str, secrets: dict[str, str]
 ) -> None:
     with pytest.raises(Invalid):
-        await add_target(crawl.runtime, user, kind=kind, url=url, secrets=secrets)
-    assert await list_targets(crawl.runtime, user) == []
+        await add_target(harness.runtime, user, kind=kind, url=url, secrets=secrets)
+    assert await list_targets(harness.runtime, user) == []
 
 
 async def test_nobody_shares_with_the_services_or_the_entries_of_others(
-    crawl: Crawl, user: int, keepers: LinkKeepers
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers
 ) -> None:
-    other = await crawl.person()
-    target_id = await target(crawl, user, keepers, "linkding")
+    other = await harness.person()
+    target_id = await target(harness, user, keepers, "linkding")
     with pytest.raises(NotFound):
-        await share_entry(crawl.runtime, other, 1, target_id)
-    theirs = await target(crawl, other, keepers, "linkding")
+        await share_entry(harness.runtime, other, 1, target_id)
+    theirs = await target(harness, other, keepers, "linkding")
     with pytest.raises(NotFound):
-        await share_entry(crawl.runtime, other, 1, theirs)
+        await share_entry(harness.runtime, other, 1, theirs)
     with pytest.raises(NotFound):
-        await share_entry(crawl.runtime, user, 1, theirs)
+        await share_entry(harness.runtime, user, 1, theirs)
     with pytest.raises(NotFound):
-        await remove_target(crawl.runtime, other, target_id)
+        await remove_target(harness.runtime, other, target_id)
 
 
-async def test_there_are_so_many_services_and_no_more(crawl: Crawl, user: int, keepers: LinkKeepers) -> None:
+async def test_there_are_so_many_services_and_no_more(
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers
+) -> None:
     for _ in range(MAX_TARGETS):
-        await target(crawl, user, keepers, "linkding")
+        await target(harness, user, keepers, "linkding")
     with pytest.raises(Conflict):
-        await target(crawl, user, keepers, "linkding")
+        await target(harness, user, keepers, "linkding")

@@ -24,7 +24,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
-from tests.crawling import Crawl, crawl_on, run
+from tests.harness import RuntimeHarness, open_harness, run
 
 BRIDGE = (
     "Council votes to close the Marrowby swing bridge to cars",
@@ -42,8 +42,8 @@ LONELY = (
 class Press:
     """One reader, some feeds and what they print."""
 
-    def __init__(self, crawl: Crawl, user_id: int, feeds: list[int]) -> None:
-        self.crawl = crawl
+    def __init__(self, harness: RuntimeHarness, user_id: int, feeds: list[int]) -> None:
+        self.harness = harness
         self.user_id = user_id
         self.feeds = feeds
         self.grouper = StoryGrouper()
@@ -51,7 +51,7 @@ class Press:
 
     @property
     def runtime(self) -> Runtime:
-        return self.crawl.runtime
+        return self.harness.runtime
 
     async def print(self, title: str, feed: int = 0, *, text: str = "", age: int = 0) -> int:
         self._printed += 1
@@ -100,10 +100,10 @@ class Press:
 
 @pytest.fixture
 async def press(database_url: str) -> AsyncIterator[Press]:
-    async with crawl_on(database_url) as crawl:
-        user_id = await crawl.person()
-        feeds = [await crawl.follow(f"http://127.0.0.1:9/{n}.xml", user_id=user_id) for n in range(3)]
-        yield Press(crawl, user_id, feeds)
+    async with open_harness(database_url) as harness:
+        user_id = await harness.person()
+        feeds = [await harness.follow(f"http://127.0.0.1:9/{n}.xml", user_id=user_id) for n in range(3)]
+        yield Press(harness, user_id, feeds)
 
 
 async def test_entries_of_one_event_are_one_story_and_the_others_none(press: Press) -> None:
@@ -142,7 +142,7 @@ async def test_an_old_entry_does_not_join_the_news(press: Press) -> None:
 
 async def test_a_story_is_only_what_a_user_follows(press: Press) -> None:
     await press.print_bridge()
-    stranger = await press.crawl.person()
+    stranger = await press.harness.person()
     assert await press.lines(stranger) == []
     story_id = (await press.only_story()).id
     with pytest.raises(NotFound):
@@ -159,7 +159,7 @@ async def test_one_feed_alone_is_no_story(press: Press) -> None:
 
 
 async def test_a_private_feed_joins_but_teaches_nothing(press: Press) -> None:
-    await press.crawl.change(
+    await press.harness.change(
         "UPDATE feeds SET owner_id = :user WHERE id = :id", user=press.user_id, id=press.feeds[0]
     )
     await press.print(BRIDGE[0], 0)
@@ -185,9 +185,9 @@ async def test_a_story_marked_read_can_be_taken_back(press: Press) -> None:
 
 async def test_not_the_same_story_is_said_for_oneself_and_taken_back(press: Press) -> None:
     ids = await press.print_bridge()
-    other = await press.crawl.person()
+    other = await press.harness.person()
     for number in range(3):
-        await press.crawl.follow(f"http://127.0.0.1:9/{number}.xml", user_id=other)
+        await press.harness.follow(f"http://127.0.0.1:9/{number}.xml", user_id=other)
     line = await press.only_story()
     await split_entry(press.runtime, press.user_id, line.id, ids[2])
     await split_entry(press.runtime, press.user_id, line.id, ids[2])
@@ -231,7 +231,7 @@ async def test_two_stories_that_turn_out_to_be_one_keep_both_addresses(press: Pr
 
 async def test_a_story_long_without_news_dissolves_and_its_entries_stay(press: Press) -> None:
     ids = await press.print_bridge()
-    press.crawl.clock.ahead += 31 * DAY
+    press.harness.clock.ahead += 31 * DAY
     assert await forget_stories(press.runtime) == 1
     assert await press.lines() == []
     async with press.runtime.db.read() as tx:
@@ -255,8 +255,8 @@ async def test_pages_follow_each_other_without_gap_or_double(press: Press) -> No
     for number in range(7):
         for feed in (0, 1):
             await press.print(f"q{number}alpha q{number}beta q{number}gamma report", feed)
-            press.crawl.clock.ahead += 1000
-        press.crawl.clock.ahead += DAY
+            press.harness.clock.ahead += 1000
+        press.harness.clock.ahead += DAY
         await press.group()
     whole = [one.id for one in await press.lines()]
     assert len(whole) == 7

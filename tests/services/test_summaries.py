@@ -25,9 +25,9 @@ async def test_opening_an_entry_queues_its_summary_and_a_worker_writes_it(desk: 
 async def test_asking_wakes_the_worker_and_being_ready_is_told(desk: Desk) -> None:
     entry = await desk.entry()
     await desk.ask(entry)
-    assert desk.crawl.heard("wake")[-1].data == {"for": "ai"}
+    assert desk.harness.heard("wake")[-1].data == {"for": "ai"}
     await desk.write()
-    assert desk.crawl.heard("entry_updated")[-1].data["id"] == str(entry)
+    assert desk.harness.heard("entry_updated")[-1].data["id"] == str(entry)
 
 
 async def test_asking_twice_is_free(desk: Desk) -> None:
@@ -39,7 +39,7 @@ async def test_asking_twice_is_free(desk: Desk) -> None:
 
 
 async def test_equal_texts_in_two_feeds_are_written_once(desk: Desk) -> None:
-    other_feed = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    other_feed = await desk.harness.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
     first = await desk.entry()
     second = await desk.entry(f"{STORY}</p><p>Read more", title="Elsewhere", feed_id=other_feed)
     await desk.ask(first)
@@ -66,10 +66,10 @@ async def test_a_changed_entry_gets_another_summary(desk: Desk) -> None:
     await desk.ask(entry)
     await desk.write()
     new = "A heron was seen in the harbour of Marrowby on Sunday morning. It stayed for an hour and left."
-    await desk.crawl.change(
+    await desk.harness.change(
         "UPDATE entry_bodies SET content = :c WHERE entry_id = :id RETURNING 1", c=new, id=entry
     )
-    await desk.crawl.change("UPDATE entries SET version = 2 WHERE id = :id RETURNING 1", id=entry)
+    await desk.harness.change("UPDATE entries SET version = 2 WHERE id = :id RETURNING 1", id=entry)
     assert (await desk.ask(entry)).status == "pending"
     await desk.write()
     state = await desk.ask(entry)
@@ -116,7 +116,7 @@ async def test_strange_texts_end_and_block_nothing(desk: Desk, text: str) -> Non
 async def test_who_wants_it_has_summaries_of_what_is_new_before_opening_it(desk: Desk) -> None:
     entry = await _arrived(desk, words=300)
     assert await ask_for_new_entries(desk.runtime) == 0
-    await desk.crawl.change(
+    await desk.harness.change(
         "UPDATE users SET preferences = :p WHERE id = :id RETURNING 1",
         p='{"auto_summaries":true,"auto_summary_words":200}',
         id=desk.user.id,
@@ -135,8 +135,8 @@ async def test_who_wants_it_has_summaries_of_what_is_new_before_opening_it(desk:
 
 async def _arrived(desk: Desk, *, words: int) -> int:
     entry = await desk.entry(f"{STORY} With {words} words.")
-    await desk.crawl.change("UPDATE entries SET words = :n WHERE id = :id RETURNING 1", n=words, id=entry)
-    await desk.crawl.change(
+    await desk.harness.change("UPDATE entries SET words = :n WHERE id = :id RETURNING 1", n=words, id=entry)
+    await desk.harness.change(
         "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) VALUES (:u, 1, :e, :f) RETURNING 1",
         u=desk.user.id,
         e=entry,
@@ -147,7 +147,7 @@ async def _arrived(desk: Desk, *, words: int) -> int:
 
 async def test_another_users_entry_cannot_be_summarised(desk: Desk) -> None:
     entry = await desk.entry()
-    stranger = await new_desk(desk.crawl)
+    stranger = await new_desk(desk.harness)
     with pytest.raises(NotFound):
         await stranger.ask(entry)
 
@@ -155,6 +155,6 @@ async def test_another_users_entry_cannot_be_summarised(desk: Desk) -> None:
 async def test_an_entry_that_is_deleted_leaves_no_work(desk: Desk) -> None:
     entry = await desk.entry()
     await desk.ask(entry)
-    await desk.crawl.change("DELETE FROM entries WHERE id = :id RETURNING 1", id=entry)
+    await desk.harness.change("DELETE FROM entries WHERE id = :id RETURNING 1", id=entry)
     assert await desk.write() == 0
     assert await desk.value("SELECT count(*) FROM summary_queue") == 0

@@ -14,16 +14,16 @@ from reedbed.services.ai_worker import NothingDue, Task, give_back, next_task, w
 from reedbed.services.instance import queue_state
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines
-from tests.crawling import crawl_on
+from tests.fault_injection import Stumbling
+from tests.harness import open_harness
 from tests.modelserver import ModelServer, Reply, summary
 from tests.services.writing import STORY, Desk, new_desk
-from tests.stumbling import Stumbling
 
 
 @pytest.fixture
 async def desk(database_url: str, server: ModelServer) -> AsyncIterator[Desk]:
-    async with crawl_on(database_url) as crawl:
-        desk = await new_desk(crawl)
+    async with open_harness(database_url) as harness:
+        desk = await new_desk(harness)
         desk.use(server)
         await desk.opt_in()
         yield desk
@@ -46,7 +46,7 @@ async def test_the_model_writes_what_is_kept(desk: Desk, server: ModelServer) ->
 
 
 async def test_nothing_is_sent_for_a_user_who_has_not_opted_in(desk: Desk, server: ModelServer) -> None:
-    other = await new_desk(desk.crawl)
+    other = await new_desk(desk.harness)
     entry = await other.entry()
     await other.ask(entry)
     await other.write()
@@ -57,13 +57,15 @@ async def test_nothing_is_sent_for_a_user_who_has_not_opted_in(desk: Desk, serve
 
 async def test_nothing_is_sent_after_the_asker_changed_their_mind(desk: Desk, server: ModelServer) -> None:
     await desk.ask(await desk.entry())
-    await desk.crawl.change("UPDATE users SET preferences = '{}' WHERE id = :id RETURNING 1", id=desk.user.id)
+    await desk.harness.change(
+        "UPDATE users SET preferences = '{}' WHERE id = :id RETURNING 1", id=desk.user.id
+    )
     assert await desk.write() == 0
     assert server.calls == 0 and await desk.value("SELECT count(*) FROM summary_queue") == 0
 
 
 async def test_equal_texts_cost_one_call(desk: Desk, server: ModelServer) -> None:
-    other_feed = await desk.crawl.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
+    other_feed = await desk.harness.follow("http://127.0.0.1:9/other.xml", user_id=desk.user.id)
     for entry in (await desk.entry(), await desk.entry(feed_id=other_feed)):
         await desk.ask(entry)
         await desk.write()
@@ -73,7 +75,7 @@ async def test_equal_texts_cost_one_call(desk: Desk, server: ModelServer) -> Non
 async def test_the_language_is_part_of_the_question_and_of_the_key(desk: Desk, server: ModelServer) -> None:
     entry = await desk.entry()
     for language in ("pt-BR", "de"):
-        desk.crawl.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, language=language))
+        desk.harness.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, language=language))
         await desk.ask(entry)
         await desk.write()
     assert "Brazilian Portuguese" in server.questions[0]["messages"][0]["content"]
@@ -367,7 +369,7 @@ async def test_a_worker_that_dies_in_a_call_costs_one_repeated_call(desk: Desk, 
 
 async def test_a_slow_model_is_given_the_time_that_is_set(desk: Desk, server: ModelServer) -> None:
     await desk.ask(await desk.entry())
-    desk.crawl.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, lease=2 * LEASE))
+    desk.harness.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, lease=2 * LEASE))
     second = replace(desk.runtime, name="that worker")
     assert isinstance(await next_task(desk.runtime), Task)
     desk.pass_time(LEASE + SECOND)
@@ -426,12 +428,12 @@ async def test_state_outlives_a_restart(desk: Desk, server: ModelServer, databas
     await desk.ask(await desk.entry(f"{STORY} Another one."))
     await desk.write()
     before = await _usage(desk)
-    async with crawl_on(database_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, ai=desk.runtime.ai)
-        crawl.clock.ahead = desk.crawl.clock.ahead
-        assert (await queue_state(crawl.runtime)).breaker == "OPEN"
-        assert (await queue_state(crawl.runtime)).size == 2
-        assert await _usage(Desk(crawl, desk.user, desk.feed_id)) == before
+    async with open_harness(database_url) as harness:
+        harness.runtime = replace(harness.runtime, ai=desk.runtime.ai)
+        harness.clock.ahead = desk.harness.clock.ahead
+        assert (await queue_state(harness.runtime)).breaker == "OPEN"
+        assert (await queue_state(harness.runtime)).size == 2
+        assert await _usage(Desk(harness, desk.user, desk.feed_id)) == before
 
 
 async def _drain(runtime: Runtime) -> None:
@@ -452,12 +454,12 @@ async def _writer(desk: Desk, entry: int) -> str:
 
 
 async def _row(desk: Desk) -> Any:
-    rows = await desk.crawl.rows("SELECT attempts, error_type FROM summary_queue")
+    rows = await desk.harness.rows("SELECT attempts, error_type FROM summary_queue")
     return (rows[0][0], rows[0][1])
 
 
 async def _usage(desk: Desk) -> tuple[int, ...]:
-    rows = await desk.crawl.rows(
+    rows = await desk.harness.rows(
         "SELECT sum(calls), sum(tokens_in), sum(tokens_out), sum(cost) FROM ai_usage"
     )
     return tuple(int(value) for value in rows[0])

@@ -10,7 +10,7 @@ from reedbed.services.ai_worker import NothingDue, Skipped, Task, next_task, wri
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.services.summaries import get_summary
 from reedbed.store import users
-from tests.crawling import Crawl, run
+from tests.harness import RuntimeHarness, run
 from tests.modelserver import ModelServer
 
 AT_ONCE = BreakerPolicy(min_interval=0)
@@ -31,15 +31,15 @@ BREAD = (
 class Desk:
     """A user with a feed, and what a test does to them."""
 
-    def __init__(self, crawl: Crawl, user: User, feed_id: int) -> None:
-        self.crawl = crawl
+    def __init__(self, harness: RuntimeHarness, user: User, feed_id: int) -> None:
+        self.harness = harness
         self.user = user
         self.feed_id = feed_id
         self._made = 0
 
     @property
     def runtime(self) -> Runtime:
-        return self.crawl.runtime
+        return self.harness.runtime
 
     async def entry(self, text: str = STORY, *, title: str = "The bridge", feed_id: int | None = None) -> int:
         self._made += 1
@@ -90,13 +90,13 @@ class Desk:
 
     def use(self, server: ModelServer, **policy: Any) -> None:
         given = {"model": server.model(), "breaker": AT_ONCE, **policy}
-        self.crawl.runtime = replace(self.runtime, ai=AiPolicy(**given))
+        self.harness.runtime = replace(self.runtime, ai=AiPolicy(**given))
 
     def pass_time(self, millis: int) -> None:
-        self.crawl.clock.ahead += millis
+        self.harness.clock.ahead += millis
 
     async def value(self, sql: str, **params: Any) -> Any:
-        rows = await self.crawl.rows(sql, **params)
+        rows = await self.harness.rows(sql, **params)
         return rows[0][0] if rows else None
 
 
@@ -108,11 +108,11 @@ async def opted_in(runtime: Runtime, user: User) -> User:
     return changed
 
 
-async def new_desk(crawl: Crawl, user_id: int | None = None) -> Desk:
+async def new_desk(harness: RuntimeHarness, user_id: int | None = None) -> Desk:
     """The desk of this user, or of a new one."""
-    owner = user_id or await crawl.person()
-    feed_id = await crawl.follow(f"http://127.0.0.1:9/{owner}.xml", user_id=owner)
-    async with crawl.runtime.db.read() as tx:
+    owner = user_id or await harness.person()
+    feed_id = await harness.follow(f"http://127.0.0.1:9/{owner}.xml", user_id=owner)
+    async with harness.runtime.db.read() as tx:
         user = await users.get(tx, owner)
     assert user is not None
-    return Desk(crawl, user, feed_id)
+    return Desk(harness, user, feed_id)

@@ -6,48 +6,48 @@ from typing import Any
 from reedbed.domain.times import MINUTE
 from reedbed.store import refresh
 from reedbed.store.engine.statements import POSTGRESQL, SQLITE
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 
 NOW = 1_000_000_000
 
 
-async def test_urgent_feeds_come_first_then_the_longest_due(crawl: Crawl) -> None:
+async def test_urgent_feeds_come_first_then_the_longest_due(harness: RuntimeHarness) -> None:
     await _feeds(
-        crawl, [("a", NOW - 10, False), ("b", NOW - 20, False), ("c", NOW - 1, True), ("d", NOW + 1, True)]
+        harness, [("a", NOW - 10, False), ("b", NOW - 20, False), ("c", NOW - 1, True), ("d", NOW + 1, True)]
     )
 
-    taken = [await _claim(crawl, limit=1) for _ in range(4)]
+    taken = [await _claim(harness, limit=1) for _ in range(4)]
 
     assert taken == [["c"], ["b"], ["a"], []]
 
 
-async def test_one_host_does_not_hide_the_others(crawl: Crawl) -> None:
+async def test_one_host_does_not_hide_the_others(harness: RuntimeHarness) -> None:
     busy = [("busy", NOW - 1000 + place, False) for place in range(20)]
-    await _feeds(crawl, [*busy, ("calm", NOW - 5, False), ("quiet", NOW - 4, False)])
+    await _feeds(harness, [*busy, ("calm", NOW - 5, False), ("quiet", NOW - 4, False)])
 
-    assert sorted(await _claim(crawl, limit=6)) == ["busy", "busy", "busy", "busy", "calm", "quiet"]
-
-
-async def test_no_more_of_one_host_than_asked_for(crawl: Crawl) -> None:
-    await _feeds(crawl, [("busy", NOW - 1000 + place, False) for place in range(20)])
-
-    assert len(await _claim(crawl, limit=10, per_host=3)) == 3
+    assert sorted(await _claim(harness, limit=6)) == ["busy", "busy", "busy", "busy", "calm", "quiet"]
 
 
-async def test_a_crashed_lease_is_claimed_again_when_it_has_run_out(crawl: Crawl) -> None:
-    await _feeds(crawl, [("a", NOW - 1, False)])
+async def test_no_more_of_one_host_than_asked_for(harness: RuntimeHarness) -> None:
+    await _feeds(harness, [("busy", NOW - 1000 + place, False) for place in range(20)])
 
-    assert await _claim(crawl, holder="crashed") == ["a"]
-    assert await _claim(crawl, holder="other", now=NOW + 10 * MINUTE - 1) == []
-    assert await _claim(crawl, holder="other", now=NOW + 10 * MINUTE) == ["a"]
+    assert len(await _claim(harness, limit=10, per_host=3)) == 3
 
 
-async def test_many_workers_never_claim_the_same_feed(crawl: Crawl) -> None:
-    await _feeds(crawl, [(f"host{place % 7}", NOW - place, place % 3 == 0) for place in range(200)])
+async def test_a_crashed_lease_is_claimed_again_when_it_has_run_out(harness: RuntimeHarness) -> None:
+    await _feeds(harness, [("a", NOW - 1, False)])
+
+    assert await _claim(harness, holder="crashed") == ["a"]
+    assert await _claim(harness, holder="other", now=NOW + 10 * MINUTE - 1) == []
+    assert await _claim(harness, holder="other", now=NOW + 10 * MINUTE) == ["a"]
+
+
+async def test_many_workers_never_claim_the_same_feed(harness: RuntimeHarness) -> None:
+    await _feeds(harness, [(f"host{place % 7}", NOW - place, place % 3 == 0) for place in range(200)])
 
     async def worker(name: str) -> list[int]:
         mine: list[int] = []
-        while claimed := await _claim_ids(crawl, holder=name, limit=7):
+        while claimed := await _claim_ids(harness, holder=name, limit=7):
             mine += claimed
         return mine
 
@@ -58,49 +58,49 @@ async def test_many_workers_never_claim_the_same_feed(crawl: Crawl) -> None:
     assert len(set(every)) == 200
 
 
-async def test_a_feed_given_back_is_due_at_its_moment(crawl: Crawl) -> None:
-    await _feeds(crawl, [("a", NOW - 1, False)])
-    (feed_id,) = await _claim_ids(crawl)
-    async with crawl.runtime.db.write() as tx:
+async def test_a_feed_given_back_is_due_at_its_moment(harness: RuntimeHarness) -> None:
+    await _feeds(harness, [("a", NOW - 1, False)])
+    (feed_id,) = await _claim_ids(harness)
+    async with harness.runtime.db.write() as tx:
         await refresh.give_back(tx, "worker", [(feed_id, NOW + 5_000)])
 
-    assert await _claim(crawl) == []
-    async with crawl.runtime.db.read() as tx:
+    assert await _claim(harness) == []
+    async with harness.runtime.db.read() as tx:
         assert await refresh.next_due(tx, NOW) == NOW + 5_000
-    assert await _claim(crawl, now=NOW + 5_000) == ["a"]
+    assert await _claim(harness, now=NOW + 5_000) == ["a"]
 
 
 async def test_a_claim_walks_its_indexes_on_sqlite(sqlite_url: str) -> None:
-    async with crawl_on(sqlite_url) as crawl:
-        plan = await _plan(crawl, "EXPLAIN QUERY PLAN ", SQLITE)
+    async with open_harness(sqlite_url) as harness:
+        plan = await _plan(harness, "EXPLAIN QUERY PLAN ", SQLITE)
     assert "USING INDEX ix_feed_fetch_state_urgent" in plan
     assert "USING INDEX ix_feed_fetch_state_due" in plan
     assert "SCAN feed_fetch_state" not in plan
 
 
 async def test_a_claim_walks_its_indexes_on_postgresql(postgres_url: str) -> None:
-    async with crawl_on(postgres_url) as crawl:
-        await crawl.change(
+    async with open_harness(postgres_url) as harness:
+        await harness.change(
             "INSERT INTO feeds (url, created_at)"
             " SELECT 'http://h' || n || '.test/', 1 FROM generate_series(1, 20000) n"
         )
-        await crawl.change(
+        await harness.change(
             "INSERT INTO feed_fetch_state (feed_id, host, next_check_at, urgent)"
             " SELECT id, 'h' || (id % 500), :now + id * 1000 - 100000, id % 1000 = 0 FROM feeds",
             now=NOW,
         )
-        await crawl.change("ANALYZE feed_fetch_state")
-        plan = await _plan(crawl, "EXPLAIN ", POSTGRESQL)
+        await harness.change("ANALYZE feed_fetch_state")
+        plan = await _plan(harness, "EXPLAIN ", POSTGRESQL)
     assert "ix_feed_fetch_state_urgent" in plan
     assert "ix_feed_fetch_state_due" in plan
     assert "Seq Scan" not in plan
 
 
-async def _plan(crawl: Crawl, explain: str, dialect: Any) -> str:
+async def _plan(harness: RuntimeHarness, explain: str, dialect: Any) -> str:
     compiled = refresh.CLAIM.on(dialect)
     given = {"holder": "w", "until": NOW, "now": NOW, "window": 40, "per_host": 9, "limit": 10}
     arguments = compiled.arguments(given)
-    async with crawl.runtime.db.write() as tx:
+    async with harness.runtime.db.write() as tx:
         driver: Any = tx
         if dialect is SQLITE:
             rows = await driver._job(
@@ -111,12 +111,12 @@ async def _plan(crawl: Crawl, explain: str, dialect: Any) -> str:
         return "\n".join(row[0] for row in rows)
 
 
-async def _feeds(crawl: Crawl, feeds: list[tuple[str, int, bool]]) -> None:
+async def _feeds(harness: RuntimeHarness, feeds: list[tuple[str, int, bool]]) -> None:
     """Feeds of these hosts, due at these moments, urgent or not."""
-    user_id = await crawl.person()
+    user_id = await harness.person()
     for place, (host, due, urgent) in enumerate(feeds):
-        feed_id = await crawl.follow(f"http://{host}/{place}", user_id=user_id)
-        await crawl.change(
+        feed_id = await harness.follow(f"http://{host}/{place}", user_id=user_id)
+        await harness.change(
             "UPDATE feed_fetch_state SET next_check_at = :due, urgent = :urgent WHERE feed_id = :id",
             due=due,
             urgent=urgent,
@@ -125,14 +125,14 @@ async def _feeds(crawl: Crawl, feeds: list[tuple[str, int, bool]]) -> None:
 
 
 async def _claim(
-    crawl: Crawl, *, holder: str = "worker", now: int = NOW, limit: int = 10, per_host: int = 100
+    harness: RuntimeHarness, *, holder: str = "worker", now: int = NOW, limit: int = 10, per_host: int = 100
 ) -> list[str]:
-    async with crawl.runtime.db.write() as tx:
+    async with harness.runtime.db.write() as tx:
         claimed = await refresh.claim_due(tx, holder, now, limit=limit, lease=10 * MINUTE, per_host=per_host)
     return [due.host for due in claimed]
 
 
-async def _claim_ids(crawl: Crawl, *, holder: str = "worker", limit: int = 10) -> list[int]:
-    async with crawl.runtime.db.write() as tx:
+async def _claim_ids(harness: RuntimeHarness, *, holder: str = "worker", limit: int = 10) -> list[int]:
+    async with harness.runtime.db.write() as tx:
         claimed = await refresh.claim_due(tx, holder, NOW, limit=limit, lease=10 * MINUTE)
     return [due.id for due in claimed]

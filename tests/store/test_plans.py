@@ -19,9 +19,9 @@ from reedbed.store.read_state import counts, undo, unread
 from reedbed.store.read_state import mark as mark_all
 from reedbed.store.read_state import mark as selecting
 from reedbed.store.read_state import rows as reading
-from tests import pile
+from tests import large_library
 
-SIZE = pile.Pile(users=40, feeds=200, entries=20_000, followed=100)
+SIZE = large_library.LibrarySize(users=40, feeds=200, entries=20_000, followed=100)
 PARAMS: dict[str, Any] = {
     "user_id": 1,
     "feed_id": 38,
@@ -144,10 +144,10 @@ HOT = {
 @pytest.fixture
 async def library(database_url: str) -> AsyncIterator[Database]:
     db = await open_database(database_url, pool_size=1)
-    await pile.fill(db, SIZE)
+    await large_library.fill(db, SIZE)
     for user in range(1, 5):
-        await pile.make_unread(db, user)
-    await pile.gather_statistics(db)
+        await large_library.make_unread(db, user)
+    await large_library.gather_statistics(db)
     yield db
     await db.close()
 

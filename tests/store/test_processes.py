@@ -11,8 +11,8 @@ from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Statement
 from reedbed.store.tables import metadata
-from tests.belongings import give_everything
-from tests.crawling import crawl_on, run
+from tests.harness import open_harness, run
+from tests.user_data import give_everything
 
 NOW = 1_000_000
 WAITING = {
@@ -43,9 +43,9 @@ async def test_everyone_is_listed_with_what_they_have_in_hand(db: Database) -> N
 
 
 async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -> None:
-    async with crawl_on(database_url) as crawl:
-        feed = await crawl.follow("https://feeds.example.org/")
-        db = crawl.runtime.db
+    async with open_harness(database_url) as harness:
+        feed = await harness.follow("https://feeds.example.org/")
+        db = harness.runtime.db
         async with db.write() as tx:
             await _beat(tx, "dead")
             await _beat(tx, "living")
@@ -55,7 +55,7 @@ async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -
             await run(
                 tx,
                 "UPDATE feed_fetch_state SET lease_holder = 'dead', leased_until = :until",
-                until=crawl.runtime.now() + 10 * MINUTE,
+                until=harness.runtime.now() + 10 * MINUTE,
             )
             await run(
                 tx,
@@ -68,7 +68,7 @@ async def test_the_work_of_a_silent_process_is_free_at_once(database_url: str) -
             (again,) = await jobs.claim(tx, ["opml"], "living", NOW, NOW + MINUTE)
             assert again.attempts == 2
             assert await jobs.acquire_lease(tx, "sweeping", "living", NOW, MINUTE)
-            assert await crawl_claim(tx, crawl.runtime.now()) == [feed]
+            assert await crawl_claim(tx, harness.runtime.now()) == [feed]
 
 
 async def test_who_leaves_gives_back_what_it_held(db: Database) -> None:
@@ -84,11 +84,11 @@ async def test_who_leaves_gives_back_what_it_held(db: Database) -> None:
 async def test_what_waits_for_a_moment_only_a_wrong_clock_can_have_written_is_due(database_url: str) -> None:
     """The clock stood years ahead for a while: the schedule it left behind is not waited for."""
     years = 10 * 365 * 24 * 60 * MINUTE
-    async with crawl_on(database_url) as crawl:
-        feed = await crawl.follow("https://feeds.example.org/")
-        now = crawl.runtime.now()
-        await crawl.change("UPDATE feed_fetch_state SET next_check_at = :ahead", ahead=now + years)
-        async with crawl.runtime.db.write() as tx:
+    async with open_harness(database_url) as harness:
+        feed = await harness.follow("https://feeds.example.org/")
+        now = harness.runtime.now()
+        await harness.change("UPDATE feed_fetch_state SET next_check_at = :ahead", ahead=now + years)
+        async with harness.runtime.db.write() as tx:
             await jobs.add(tx, "opml", {}, now=now + years)
             await jobs.acquire_lease(tx, "sweeping", "someone", now + years, MINUTE)
             assert await instance.repair_future_timestamps(tx, now, longest_rest=48 * 60 * MINUTE) == 3
@@ -99,10 +99,10 @@ async def test_what_waits_for_a_moment_only_a_wrong_clock_can_have_written_is_du
 
 
 async def test_a_mailbox_a_digest_and_a_hub_do_not_wait_for_a_wrong_clock(database_url: str) -> None:
-    async with crawl_on(database_url) as crawl:
-        now = crawl.runtime.now()
+    async with open_harness(database_url) as harness:
+        now = harness.runtime.now()
         later = now + 10 * 365 * 24 * 60 * MINUTE
-        async with crawl.runtime.db.write() as tx:
+        async with harness.runtime.db.write() as tx:
             await give_everything(tx, now)
             soon = {table: await _moments(tx, table) for table in WAITING}
             assert await instance.repair_future_timestamps(tx, now, longest_rest=MINUTE) == 0

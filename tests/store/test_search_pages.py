@@ -146,7 +146,7 @@ def in_small_steps(patch: pytest.MonkeyPatch) -> None:
 def along_lists(patch: pytest.MonkeyPatch) -> None:
     in_small_steps(patch)
     for engine in (fts5, tsvector):
-        patch.setattr(engine, "toll", lambda _: 1e9)
+        patch.setattr(engine, "fixed_cost", lambda _: 1e9)
 
 
 def along_the_list_of_all(patch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def along_the_list_of_all(patch: pytest.MonkeyPatch) -> None:
 def by_words(patch: pytest.MonkeyPatch) -> None:
     in_small_steps(patch)
     for engine in (fts5, tsvector):
-        patch.setattr(engine, "toll", lambda _: 0.0)
+        patch.setattr(engine, "fixed_cost", lambda _: 0.0)
         patch.setattr(engine, "usual", lambda _: 1e9)
 
 

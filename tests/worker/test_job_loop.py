@@ -10,11 +10,11 @@ from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
 from reedbed.worker import jobs
 from reedbed.worker.sleep import waking
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 
 
 async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_the_clock(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: asyncio.Queue[int] = asyncio.Queue()
 
@@ -26,22 +26,22 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
     monkeypatch.setattr(jobs, "LOOK_SECONDS", 3_600.0)
     stop = asyncio.Event()
     async with asyncio.timeout(30):
-        running = asyncio.create_task(jobs.run_jobs(crawl.runtime, stop, grace=5))
+        running = asyncio.create_task(jobs.run_jobs(harness.runtime, stop, grace=5))
         for number in range(3):
-            await enqueue(crawl.runtime, "work", {"number": number})
+            await enqueue(harness.runtime, "work", {"number": number})
             assert await done.get() == number
         stop.set()
         await running
 
 
-async def test_a_hint_that_comes_while_the_loop_begins_is_heard(crawl: Crawl) -> None:
-    async with asyncio.timeout(10), waking(crawl.runtime, asyncio.Event(), "wake") as wake:
-        await crawl.runtime.bus.publish(ChangeEvent("wake"))
+async def test_a_hint_that_comes_while_the_loop_begins_is_heard(harness: RuntimeHarness) -> None:
+    async with asyncio.timeout(10), waking(harness.runtime, asyncio.Event(), "wake") as wake:
+        await harness.runtime.bus.publish(ChangeEvent("wake"))
         await wake.wait()
 
 
 async def test_a_job_that_outlasts_the_grace_has_ended_when_the_loop_has(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
@@ -50,15 +50,15 @@ async def test_a_job_that_outlasts_the_grace_has_ended_when_the_loop_has(
         try:
             await asyncio.Event().wait()
         finally:
-            await crawl.column("SELECT 1")  # as who puts something back
+            await harness.column("SELECT 1")  # as who puts something back
             ended.set()
         return Done()
 
     monkeypatch.setattr(jobs, "HANDLERS", {"work": work})
     stop = asyncio.Event()
     async with asyncio.timeout(30):
-        running = asyncio.create_task(jobs.run_jobs(crawl.runtime, stop, grace=0.1))
-        await enqueue(crawl.runtime, "work", {})
+        running = asyncio.create_task(jobs.run_jobs(harness.runtime, stop, grace=0.1))
+        await enqueue(harness.runtime, "work", {})
         await begun.wait()
         stop.set()
         await running

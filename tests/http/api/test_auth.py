@@ -203,7 +203,7 @@ async def test_preferences_are_changed_choice_by_choice_and_unknown_ones_refused
         assert answer.json()["error"]["details"]["field"].startswith("preferences.")
 
 
-async def test_status_counts_what_is_the_users(signed_in: SignIn, crawl: object) -> None:
+async def test_status_counts_what_is_the_users(signed_in: SignIn, harness: object) -> None:
     owner, reader = await signed_in("owner@example.org", role="owner"), await signed_in()
 
     said = (await reader.get("/api/v1/status")).json()

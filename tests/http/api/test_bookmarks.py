@@ -2,43 +2,45 @@
 
 from reedbed.domain.times import HOUR
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 ADDRESS = "/api/v1/bookmarks"
 
 
-async def entries_of(crawl: Crawl, client: Client, site: FeedSite, *titles: str) -> list[str]:
+async def entries_of(harness: RuntimeHarness, client: Client, site: FeedSite, *titles: str) -> list[str]:
     """Follow the site's feed with these entries; their ids."""
     for title in titles:
         site.publish(title, content=f"<p>All about {title}</p>")
-    await crawl.follow(site.feed_url(), user_id=client.user_id)
-    await crawl.check()
-    return [str(id_) for id_ in await crawl.column("SELECT id FROM entries ORDER BY id")]
+    await harness.follow(site.feed_url(), user_id=client.user_id)
+    await harness.check()
+    return [str(id_) for id_ in await harness.column("SELECT id FROM entries ORDER BY id")]
 
 
 async def test_a_snapshot_outlives_the_entry_and_the_feed(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
-    (entry,) = await entries_of(crawl, client, site, "Herons")
+    (entry,) = await entries_of(harness, client, site, "Herons")
     made = await client.post(ADDRESS, json={"entry_id": entry})
     assert made.status_code == 201
     assert made.json()["content"] == "<p>All about Herons</p>"
-    await crawl.change("DELETE FROM entries")
-    await crawl.change("DELETE FROM feeds")
+    await harness.change("DELETE FROM entries")
+    await harness.change("DELETE FROM feeds")
     kept = (await client.get(f"{ADDRESS}/{made.json()['id']}")).json()
     assert (kept["title"], kept["feed_title"], kept["entry_id"]) == ("Herons", "Feed main", None)
     assert kept["content"] == "<p>All about Herons</p>"
     assert kept["url"].startswith("http://")
 
 
-async def test_the_same_again_renews_the_snapshot(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_the_same_again_renews_the_snapshot(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
     client = await signed_in()
-    (entry,) = await entries_of(crawl, client, site, "Herons")
+    (entry,) = await entries_of(harness, client, site, "Herons")
     first = await client.post(ADDRESS, json={"entry_id": entry})
     site.publish("Herons, corrected", key="main-1", content="<p>Better</p>")
-    await crawl.check(at_least=25 * HOUR)
+    await harness.check(at_least=25 * HOUR)
     again = await client.post(ADDRESS, json={"entry_id": entry})
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json()["id"] == first.json()["id"]
@@ -46,9 +48,9 @@ async def test_the_same_again_renews_the_snapshot(signed_in: SignIn, crawl: Craw
     assert len((await client.get(ADDRESS)).json()["items"]) == 1
 
 
-async def test_pages_search_and_delete(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_pages_search_and_delete(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     client = await signed_in()
-    ids = await entries_of(crawl, client, site, "One", "Two", "Three 100%")
+    ids = await entries_of(harness, client, site, "One", "Two", "Three 100%")
     for id_ in ids:
         await client.post(ADDRESS, json={"entry_id": id_})
     first = (await client.get(ADDRESS, params={"limit": 2})).json()
@@ -63,14 +65,14 @@ async def test_pages_search_and_delete(signed_in: SignIn, crawl: Crawl, site: Fe
     assert (await client.delete(f"{ADDRESS}/{only['id']}")).status_code == 404
     stale = await client.get(ADDRESS, params={"search": "x", "cursor": first["next_cursor"]})
     assert stale.status_code == 400
-    assert {hint.data["what"] for hint in crawl.heard("state_changed")} == {"bookmarks"}
+    assert {hint.data["what"] for hint in harness.heard("state_changed")} == {"bookmarks"}
 
 
 async def test_nobody_keeps_or_sees_what_is_another_users(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine, other = await signed_in(), await signed_in("other@example.org")
-    (entry,) = await entries_of(crawl, mine, site, "Secret")
+    (entry,) = await entries_of(harness, mine, site, "Secret")
     made = (await mine.post(ADDRESS, json={"entry_id": entry})).json()
     assert (await other.post(ADDRESS, json={"entry_id": entry})).status_code == 404
     assert (await other.get(f"{ADDRESS}/{made['id']}")).status_code == 404
@@ -80,11 +82,11 @@ async def test_nobody_keeps_or_sees_what_is_another_users(
 
 
 async def test_exports_hold_everything_and_escape_titles(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
     ids = await entries_of(
-        crawl, client, site, *(f"Entry {number}" for number in range(25)), 'A "<b>" & more'
+        harness, client, site, *(f"Entry {number}" for number in range(25)), 'A "<b>" & more'
     )
     for id_ in ids:
         await client.post(ADDRESS, json={"entry_id": id_})

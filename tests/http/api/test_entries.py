@@ -9,7 +9,7 @@ import pytest
 from reedbed.domain.times import HOUR
 from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.store.library import Library
 
 
@@ -19,7 +19,7 @@ class Desk:
 
     client: Client
     library: Library
-    crawl: Crawl
+    harness: RuntimeHarness
 
     @property
     def user_id(self) -> int:
@@ -49,8 +49,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(signed_in: SignIn, crawl: Crawl) -> Desk:
-    return Desk(await signed_in(), Library(crawl.runtime.db), crawl)
+async def desk(signed_in: SignIn, harness: RuntimeHarness) -> Desk:
+    return Desk(await signed_in(), Library(harness.runtime.db), harness)
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
@@ -149,10 +149,10 @@ async def test_states_are_set_and_never_toggled(desk: Desk) -> None:
 async def test_a_change_reaches_the_other_devices(desk: Desk) -> None:
     _, (entry,) = await desk.feed_with(1)
     await desk.client.patch(f"/api/v1/entries/{entry}", json={"starred": True})
-    (hint,) = desk.crawl.heard("state_changed")
+    (hint,) = desk.harness.heard("state_changed")
     assert hint.user_id == desk.user_id
     assert hint.data == {"ids": [str(entry)], "starred": True}
-    assert desk.crawl.heard("counts")
+    assert desk.harness.heard("counts")
 
 
 async def test_everything_is_marked_read_and_comes_back(desk: Desk) -> None:
@@ -237,18 +237,18 @@ async def test_an_older_act_waits_for_the_newer_one(desk: Desk) -> None:
 async def test_an_undo_is_good_for_an_hour(desk: Desk) -> None:
     await desk.feed_with(1)
     marked = await desk.mark(all=True)
-    desk.crawl.clock.ahead += HOUR
+    desk.harness.clock.ahead += HOUR
     assert await desk.undo(marked["undo"]) == 404
 
 
 async def test_versions_show_what_changed(desk: Desk) -> None:
     _, (entry,) = await desk.feed_with(1)
-    await desk.crawl.change(
+    await desk.harness.change(
         "INSERT INTO entry_versions (entry_id, version, title, content, change_hash, replaced_at)"
         " VALUES (:id, 1, 'Old title', '<p>Old words</p>', 'x', 5)",
         id=entry,
     )
-    await desk.crawl.change("UPDATE entries SET version = 2 WHERE id = :id", id=entry)
+    await desk.harness.change("UPDATE entries SET version = 2 WHERE id = :id", id=entry)
     current, before = (await desk.client.get(f"/api/v1/entries/{entry}/versions")).json()["items"]
     assert (current["version"], current["replaced_at"]) == (2, None)
     assert {"kind": "removed", "text": "Old words"} in [

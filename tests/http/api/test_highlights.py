@@ -3,32 +3,32 @@
 import pytest
 
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 ADDRESS = "/api/v1/highlights"
 TEXT = "<p>The heron stands <em>very</em> still.</p><p>Then it strikes.</p>"
 
 
-async def entry_of(crawl: Crawl, client: Client, site: FeedSite) -> str:
+async def entry_of(harness: RuntimeHarness, client: Client, site: FeedSite) -> str:
     site.publish("Herons", content=TEXT)
-    await crawl.follow(site.feed_url(), user_id=client.user_id)
-    await crawl.check()
-    return str((await crawl.column("SELECT max(id) FROM entries"))[0])
+    await harness.follow(site.feed_url(), user_id=client.user_id)
+    await harness.check()
+    return str((await harness.column("SELECT max(id) FROM entries"))[0])
 
 
 async def test_a_passage_is_kept_with_its_note_and_outlives_the_entry(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
-    entry = await entry_of(crawl, client, site)
+    entry = await entry_of(harness, client, site)
     body = {"entry_id": entry, "quote": "stands very still", "prefix": "heron ", "suffix": ".", "note": "Yes"}
     made = await client.post(ADDRESS, json=body)
     assert made.status_code == 201
     address = f"{ADDRESS}/{made.json()['id']}"
     changed = (await client.patch(address, json={"note": "No"})).json()
     assert (changed["quote"], changed["note"]) == ("stands very still", "No")
-    await crawl.change("DELETE FROM entries")
+    await harness.change("DELETE FROM entries")
     kept = (await client.get(address)).json()
     assert (kept["entry_id"], kept["entry_title"], kept["prefix"]) == (None, "Herons", "heron ")
     assert kept["entry_url"].startswith("http://")
@@ -40,10 +40,10 @@ async def test_a_passage_is_kept_with_its_note_and_outlives_the_entry(
     "quote", ["stands very still. Then it strikes.", "very still.\n\nThen", "still.Then it"]
 )
 async def test_a_selection_over_paragraphs_is_found(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite, quote: str
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, quote: str
 ) -> None:
     client = await signed_in()
-    entry = await entry_of(crawl, client, site)
+    entry = await entry_of(harness, client, site)
     assert (await client.post(ADDRESS, json={"entry_id": entry, "quote": quote})).status_code == 201
 
 
@@ -58,20 +58,20 @@ async def test_a_selection_over_paragraphs_is_found(
     ],
 )
 async def test_what_cannot_be_kept_is_refused_with_its_field(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite, wrong: dict[str, str], field: str
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, wrong: dict[str, str], field: str
 ) -> None:
     client = await signed_in()
-    entry = await entry_of(crawl, client, site)
+    entry = await entry_of(harness, client, site)
     refused = await client.post(ADDRESS, json={"entry_id": entry, **wrong})
     assert refused.status_code == 400
     assert refused.json()["error"]["details"] == {"field": field}
 
 
 async def test_signs_no_database_can_hold_are_left_out(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
-    entry = await entry_of(crawl, client, site)
+    entry = await entry_of(harness, client, site)
     body = b'{"entry_id": "%s", "quote": "her\\u0000on", "note": "a\\ud800b"}' % entry.encode()
     made = await client.post(ADDRESS, content=body, headers={"Content-Type": "application/json"})
     assert made.status_code == 201
@@ -79,10 +79,10 @@ async def test_signs_no_database_can_hold_are_left_out(
 
 
 async def test_nobody_marks_or_sees_what_is_another_users(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine, other = await signed_in(), await signed_in("other@example.org")
-    entry = await entry_of(crawl, mine, site)
+    entry = await entry_of(harness, mine, site)
     made = (await mine.post(ADDRESS, json={"entry_id": entry, "quote": "heron"})).json()
     assert (await other.post(ADDRESS, json={"entry_id": entry, "quote": "heron"})).status_code == 404
     assert (await other.get(f"{ADDRESS}/{made['id']}")).status_code == 404
@@ -91,9 +91,9 @@ async def test_nobody_marks_or_sees_what_is_another_users(
     assert (await other.get(ADDRESS, params={"entry_id": entry})).json()["items"] == []
 
 
-async def test_lists_and_exports(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_lists_and_exports(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     client = await signed_in()
-    entry = await entry_of(crawl, client, site)
+    entry = await entry_of(harness, client, site)
     for quote, note in (("heron", ""), ("very still", "# not a heading"), ("it strikes", "Quick!")):
         await client.post(ADDRESS, json={"entry_id": entry, "quote": quote, "note": note})
     first = (await client.get(ADDRESS, params={"limit": 2, "entry_id": entry})).json()

@@ -12,17 +12,19 @@ from reedbed.ingest.parse import parse_feed
 from reedbed.services import published_feeds
 from reedbed.services.stories import StoryGrouper
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 ADDRESS = "/api/v1/published-feeds"
 
 
-async def follow(crawl: Crawl, client: Client, site: FeedSite, *titles: str, feed: str = "main") -> int:
+async def follow(
+    harness: RuntimeHarness, client: Client, site: FeedSite, *titles: str, feed: str = "main"
+) -> int:
     for title in titles:
         site.publish(title, feed=feed, content=f"<p>About {title}</p>")
-    feed_id = await crawl.follow(site.feed_url(feed), user_id=client.user_id)
-    await crawl.check()
+    feed_id = await harness.follow(site.feed_url(feed), user_id=client.user_id)
+    await harness.check()
     return feed_id
 
 
@@ -40,10 +42,10 @@ def parsed(body: bytes, content_type: str) -> ParsedFeed:
 
 @pytest.mark.parametrize("form", ["atom", "json"])
 async def test_a_view_is_read_without_a_login(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite, form: str
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite, form: str
 ) -> None:
     mine = await signed_in()
-    await follow(crawl, mine, site, "One", "Two")
+    await follow(harness, mine, site, "One", "Two")
     made = await publish(mine, name="Reading & more")
     answer = await client.get(made[f"{form}_url"])
     assert answer.status_code == 200
@@ -58,11 +60,11 @@ async def test_a_view_is_read_without_a_login(
 
 
 async def test_a_fetched_article_is_published_only_for_feeds_that_are_read_whole(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
-    await follow(crawl, mine, site, "One")
-    await crawl.change("UPDATE entry_bodies SET full_content = content || '<p>And more of it.</p>'")
+    await follow(harness, mine, site, "One")
+    await harness.change("UPDATE entry_bodies SET full_content = content || '<p>And more of it.</p>'")
     (followed,) = (await mine.get("/api/v1/subscriptions")).json()["items"]
     made = await publish(mine)
     for mode, content in (
@@ -77,14 +79,14 @@ async def test_a_fetched_article_is_published_only_for_feeds_that_are_read_whole
 
 
 async def test_what_was_read_is_published(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
-    await follow(crawl, mine, site, "One", "Two", "Three")
+    await follow(harness, mine, site, "One", "Two", "Three")
     rows = (await mine.get("/api/v1/entries", params={"order": "oldest"})).json()["items"]
     for row in rows[:2]:
         assert (await mine.patch(f"/api/v1/entries/{row['id']}", json={"read": True})).status_code == 200
-        crawl.clock.ahead += 1_000
+        harness.clock.ahead += 1_000
     made = await publish(mine, view="history")
     assert made["view"] == "history"
     answer = await client.get(made["atom_url"])
@@ -96,14 +98,14 @@ async def test_what_was_read_is_published(
 
 @pytest.mark.parametrize("form", ["atom", "json"])
 async def test_stories_are_published(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite, form: str
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite, form: str
 ) -> None:
     mine = await signed_in()
     for number, title in enumerate(
         ("Council shuts Marrowby <swing> bridge", "Marrowby swing bridge shut by council")
     ):
-        await follow(crawl, mine, site, title, feed=f"f{number}")
-    await StoryGrouper().group_new(crawl.runtime)
+        await follow(harness, mine, site, title, feed=f"f{number}")
+    await StoryGrouper().group_new(harness.runtime)
     made = await publish(mine, view="stories")
     assert made["view"] == "stories"
     answer = await client.get(made[f"{form}_url"])
@@ -119,17 +121,17 @@ async def test_stories_are_published(
 
 
 async def test_whatever_entries_hold_the_feed_is_well_formed(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
-    await follow(crawl, mine, site, "One")
-    await crawl.change(
+    await follow(harness, mine, site, "One")
+    await harness.change(
         "UPDATE entries SET title = :title, author = :author, url = :url",
         title="A ]]> & <b>\x01\x1f\ufffe🐦",
         author="\x02Ann",
         url="https://example.org/?a=1&b=<2>",
     )
-    await crawl.change(
+    await harness.change(
         "UPDATE entry_bodies SET content = :content", content="<p>]]>\x0b&amp;&lt;script&gt;</p>"
     )
     made = await publish(mine)
@@ -144,10 +146,10 @@ async def test_whatever_entries_hold_the_feed_is_well_formed(
 
 
 async def test_what_has_not_changed_is_not_sent_again(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
-    feed_id = await follow(crawl, mine, site, "One")
+    feed_id = await follow(harness, mine, site, "One")
     url = (await publish(mine))["atom_url"]
     first = await client.get(url)
     tag = {"If-None-Match": first.headers["etag"]}
@@ -158,46 +160,46 @@ async def test_what_has_not_changed_is_not_sent_again(
     assert (await client.get(url, headers={"If-Modified-Since": "never"})).status_code == 200
     assert (await client.get(url, headers={**date, "If-None-Match": '"other"'})).status_code == 200
     site.publish("Two")
-    crawl.clock.ahead += 2_000
-    await crawl.check_anyway(feed_id)
+    harness.clock.ahead += 2_000
+    await harness.check_anyway(feed_id)
     assert (await client.get(url, headers=tag)).status_code == 200
     assert (await client.get(url, headers=date)).status_code == 200
 
 
 async def test_a_date_never_hides_an_old_entry_that_was_starred_now(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
-    await follow(crawl, mine, site, "One")
+    await follow(harness, mine, site, "One")
     url = (await publish(mine, view="starred"))["json_url"]
     assert (await client.get(url)).json()["items"] == []
-    (entry,) = await crawl.column("SELECT id FROM entries")
+    (entry,) = await harness.column("SELECT id FROM entries")
     await mine.patch(f"/api/v1/entries/{entry}", json={"starred": True})
-    later = format_datetime(to_datetime(crawl.runtime.now() + 60_000), usegmt=True)
+    later = format_datetime(to_datetime(harness.runtime.now() + 60_000), usegmt=True)
     answer = await client.get(url, headers={"If-Modified-Since": later})
     assert [item["title"] for item in answer.json()["items"]] == ["One"]
 
 
 async def test_every_view_can_be_published(
-    signed_in: SignIn, client: Client, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine = await signed_in()
     folder = (await mine.post("/api/v1/folders", json={"name": "News"})).json()["id"]
-    one = await follow(crawl, mine, site, "One", feed="a")
-    await follow(crawl, mine, site, "Two", feed="b")
-    await crawl.change(
+    one = await follow(harness, mine, site, "One", feed="a")
+    await follow(harness, mine, site, "Two", feed="b")
+    await harness.change(
         "UPDATE subscriptions SET folder_id = :folder WHERE feed_id = :feed", folder=int(folder), feed=one
     )
-    ids = {title: id_ for id_, title in await crawl.rows("SELECT id, title FROM entries")}
+    ids = {title: id_ for id_, title in await harness.rows("SELECT id, title FROM entries")}
     await mine.patch(
         f"/api/v1/entries/{ids['Two']}",
         json={"starred": True, "later": True, "tags": ["birds"], "read": True},
     )
-    await crawl.change(
+    await harness.change(
         "INSERT INTO searches (user_id, name, query, created_at) VALUES (:user, 'S', 'title:one', 1)",
         user=mine.user_id,
     )
-    (search,) = await crawl.column("SELECT id FROM searches")
+    (search,) = await harness.column("SELECT id FROM searches")
     expected: list[tuple[dict[str, Any], list[str]]] = [
         ({"view": "unread"}, ["One"]),
         ({"view": "all"}, ["Two", "One"]),
@@ -215,12 +217,12 @@ async def test_every_view_can_be_published(
 
 
 async def test_an_address_is_shown_once_renewed_and_taken_back(
-    signed_in: SignIn, client: Client, crawl: Crawl
+    signed_in: SignIn, client: Client, harness: RuntimeHarness
 ) -> None:
     mine = await signed_in()
     made = await publish(mine)
     token = made["atom_url"].rpartition("/")[2].removesuffix(".atom")
-    stored = await crawl.rows("SELECT * FROM published_feeds")
+    stored = await harness.rows("SELECT * FROM published_feeds")
     assert token not in str([tuple(row) for row in stored])
     listed = (await mine.get(ADDRESS)).json()["items"]
     assert "atom_url" not in listed[0]
@@ -246,10 +248,10 @@ async def test_an_address_asked_too_often_must_wait(
 
 
 async def test_nobody_publishes_or_reaches_what_is_another_users(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     mine, other = await signed_in(), await signed_in("other@example.org")
-    feed_id = await follow(crawl, mine, site, "One")
+    feed_id = await follow(harness, mine, site, "One")
     folder = (await mine.post("/api/v1/folders", json={"name": "News"})).json()["id"]
     made = await publish(mine)
     for body in ({"feed_id": str(feed_id)}, {"folder_id": folder}, {"tag": "x"}, {"search_id": "1"}):

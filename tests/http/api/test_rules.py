@@ -6,8 +6,8 @@ import pytest
 
 from reedbed.services.rules import manage as rules
 from tests.clients import SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 ADDRESS = "/api/v1/rules"
 HERONS: dict[str, Any] = {
@@ -94,13 +94,13 @@ async def test_nobody_reaches_another_users_rules(signed_in: SignIn) -> None:
 
 
 async def test_a_dry_run_and_an_application_are_asked_for(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
     site.publish("A heron")
     site.publish("A duck", author="Ann")
-    await crawl.follow(site.feed_url(), user_id=client.user_id)
-    await crawl.check()
+    await harness.follow(site.feed_url(), user_id=client.user_id)
+    await harness.check()
     body = {"conditions": [{"field": "title", "operator": "contains", "value": "heron"}]}
     trial = (await client.post(f"{ADDRESS}/dry-run", json=body)).json()
     assert (trial["looked_at"], trial["matched"], trial["complete"]) == (2, 1, True)

@@ -5,18 +5,18 @@ import pytest
 from reedbed.domain.times import DAY
 from reedbed.store.engine.database import counting
 from tests.clients import SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 
 async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     site.publish("Hello", key="a")
     client = await signed_in()
     made = await client.post("/api/v1/subscriptions", json={"url": site.feed_url(), "title": "Mine"})
     assert made.status_code == 201
-    await crawl.check()
+    await harness.check()
     shown = (await client.get(f"/api/v1/subscriptions/{made.json()['id']}")).json()
     assert (shown["title"], shown["unread_count"], shown["url"]) == ("Mine", 1, site.feed_url())
     state = shown["feed"]["fetch_state"]
@@ -25,7 +25,9 @@ async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
     assert state["next_check_reason"]
 
 
-async def test_credentials_are_kept_and_never_shown(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_credentials_are_kept_and_never_shown(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
     site.protect("ann", "s3cret")
     site.publish("Hello", key="a")
     client = await signed_in()
@@ -37,7 +39,7 @@ async def test_credentials_are_kept_and_never_shown(signed_in: SignIn, crawl: Cr
     assert (feed["private"], feed["username"], feed["has_password"]) == (True, "ann", True)
     assert "s3cret" not in made.text
     site.publish("Again", key="b")
-    await crawl.check(at_least=DAY)
+    await harness.check(at_least=DAY)
     mine = f"/api/v1/subscriptions/{shown['id']}"
     assert (await client.get(mine)).json()["unread_count"] == 2
     plain = await client.get("/api/v1/opml")
@@ -75,28 +77,30 @@ async def test_a_search_names_the_feeds_that_do_not_exist(signed_in: SignIn) -> 
 
 @pytest.mark.parametrize("door", ["enable", "refresh"])
 async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite, door: str
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, door: str
 ) -> None:
     site.publish("Hello", key="a")
     client = await signed_in()
     made = await client.post("/api/v1/subscriptions", json={"url": site.feed_url()})
     site.misbehave(status=410)
-    await crawl.check(at_least=DAY)
+    await harness.check(at_least=DAY)
     mine = f"/api/v1/subscriptions/{made.json()['id']}"
     assert (await client.get(mine)).json()["feed"]["fetch_state"]["stopped_at"]
     site.behave()
     asked = await client.post(f"{mine}/{door}")
     assert (asked.status_code, asked.json()) == (202, {"refreshing": True})
-    await crawl.check()
+    await harness.check()
     state = (await client.get(mine)).json()["feed"]["fetch_state"]
     assert (state["status"], state["stopped_at"], state["consecutive_failures"]) == ("success", None, 0)
 
 
-async def test_a_refresh_that_is_refused_says_why(signed_in: SignIn, crawl: Crawl, site: FeedSite) -> None:
+async def test_a_refresh_that_is_refused_says_why(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
     site.misbehave(status=429, headers={"Retry-After": "3600"})
     client = await signed_in()
-    await crawl.follow(site.feed_url(), user_id=client.user_id)
-    await crawl.check()
+    await harness.follow(site.feed_url(), user_id=client.user_id)
+    await harness.check()
     (mine,) = (await client.get("/api/v1/subscriptions")).json()["items"]
 
     one = (await client.post(f"/api/v1/subscriptions/{mine['id']}/refresh")).json()
@@ -107,7 +111,7 @@ async def test_a_refresh_that_is_refused_says_why(signed_in: SignIn, crawl: Craw
     refused = {"id": mine["id"], "reason": one["reason"], "retry_at": one["retry_at"]}
     assert every == {"refreshing": 0, "refused": [refused]}
 
-    await crawl.change("UPDATE feeds SET enabled = false")
+    await harness.change("UPDATE feeds SET enabled = false")
     off = (await client.post(f"/api/v1/subscriptions/{mine['id']}/refresh")).json()
     assert "operator" in off["reason"] and off["retry_at"] is None
 

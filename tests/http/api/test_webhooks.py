@@ -5,8 +5,8 @@ import orjson
 from reedbed.services import jobs
 from reedbed.services.job_registry import HANDLERS
 from tests.clients import SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 
 HOOKS = "/api/v1/webhooks"
 
@@ -53,7 +53,7 @@ async def test_wrong_wishes_are_refused(signed_in: SignIn) -> None:
 
 
 async def test_a_test_is_called_and_its_answer_is_in_the_log(
-    signed_in: SignIn, crawl: Crawl, site: FeedSite
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     reader = await signed_in()
     site.put("/hook", "thanks")
@@ -61,7 +61,7 @@ async def test_a_test_is_called_and_its_answer_is_in_the_log(
     address = f"{HOOKS}/{made['id']}"
     for _ in range(3):
         assert (await reader.post(f"{address}/test")).status_code == 202
-    await _run_jobs(crawl)
+    await _run_jobs(harness)
     assert {orjson.loads(call.body)["event"] for call in site.seen_at("/hook")} == {"test"}
     first = (await reader.get(f"{address}/deliveries", params={"limit": 2})).json()
     rest = (await reader.get(f"{address}/deliveries", params={"cursor": first["next_cursor"]})).json()
@@ -85,6 +85,6 @@ async def test_nobody_sees_or_tries_the_webhooks_of_others(signed_in: SignIn) ->
     assert (await other.get(HOOKS)).json()["items"] == []
 
 
-async def _run_jobs(crawl: Crawl) -> None:
-    while (job := await jobs.claim(crawl.runtime, list(HANDLERS))) is not None:
-        await jobs.run(crawl.runtime, job, HANDLERS[job.kind])
+async def _run_jobs(harness: RuntimeHarness) -> None:
+    while (job := await jobs.claim(harness.runtime, list(HANDLERS))) is not None:
+        await jobs.run(harness.runtime, job, HANDLERS[job.kind])

@@ -13,7 +13,7 @@ from reedbed.ingest.oidc import OidcClient
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AccountPolicy, SignInPolicy
 from tests.clients import Client, new_client
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.http.sign_in.walk import Browse
 from tests.oidcprovider import OidcProvider
 
@@ -27,25 +27,25 @@ async def provider() -> AsyncIterator[OidcProvider]:
 
 
 @pytest.fixture
-async def browse(crawl: Crawl, provider: OidcProvider) -> AsyncIterator[Browse]:
+async def browse(harness: RuntimeHarness, provider: OidcProvider) -> AsyncIterator[Browse]:
     """A new browser at a server that knows this provider."""
     opened: list[Client] = []
     exchanger = HttpCaller([provider.url], user_agent="tests", timeout=5)
-    crawl.runtime = replace(
-        crawl.runtime,
+    harness.runtime = replace(
+        harness.runtime,
         limits=RateLimits(PLENTY, PLENTY, PLENTY, PLENTY),
-        sign_in=SignInPolicy({"oidc": provider.as_oidc()}, OidcClient(exchanger, crawl.clock)),
+        sign_in=SignInPolicy({"oidc": provider.as_oidc()}, OidcClient(exchanger, harness.clock)),
     )
 
     def browse(*others: Provider, registration: str = "closed", **changes: Any) -> Client:
-        known = crawl.runtime.sign_in.providers | {each.key: each for each in others}
-        crawl.runtime = replace(
-            crawl.runtime,
+        known = harness.runtime.sign_in.providers | {each.key: each for each in others}
+        harness.runtime = replace(
+            harness.runtime,
             accounts=AccountPolicy(registration=registration),
-            sign_in=replace(crawl.runtime.sign_in, providers=known),
+            sign_in=replace(harness.runtime.sign_in, providers=known),
             **changes,
         )
-        opened.append(new_client(create_app(crawl.runtime)))
+        opened.append(new_client(create_app(harness.runtime)))
         return opened[-1]
 
     yield browse

@@ -12,7 +12,7 @@ from reedbed.domain.users import Allowance, RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import SignInPolicy
 from tests.clients import BASE_URL, new_client
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.http.sign_in.walk import (
     PASSWORD,
     Browse,
@@ -49,9 +49,9 @@ from tests.oidcprovider import CLIENT, OidcProvider
     ids=str,
 )
 async def test_a_token_that_lies_opens_nothing(
-    crawl: Crawl, provider: OidcProvider, browse: Browse, lies: dict[str, Any]
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse, lies: dict[str, Any]
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     await link_account(browse(), provider)
     browser = browse()
     provider.lies = lies
@@ -63,18 +63,18 @@ async def test_a_token_that_lies_opens_nothing(
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
 async def test_a_token_without_a_real_signature_opens_nothing(
-    crawl: Crawl, provider: OidcProvider, browse: Browse, algorithm: str
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse, algorithm: str
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     await link_account(browse(), provider)
     provider.algorithm = algorithm
     assert (await go(browse(), provider)).status_code == 401
 
 
 async def test_a_token_of_another_key_opens_nothing_and_a_rotated_one_does(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     await link_account(browse(), provider)
     true_id = provider.key_id
     provider.rotate()
@@ -83,17 +83,17 @@ async def test_a_token_of_another_key_opens_nothing_and_a_rotated_one_does(
     provider.key_id = forged_with
     assert (await go(browse(), provider)).status_code == 401  # asked a moment ago: not asked again
     asked = provider.key_requests
-    crawl.clock.ahead += 2 * MINUTE
-    provider.lies = {"iat": None} | moments(crawl)
+    harness.clock.ahead += 2 * MINUTE
+    provider.lies = {"iat": None} | moments(harness)
     assert (await go(browse(), provider)).status_code == 303
     assert provider.key_requests == asked + 1
 
 
 @pytest.mark.parametrize("state", ["", "wrong", "é", "x" * 5_000])
 async def test_a_state_that_was_not_given_out_is_refused(
-    crawl: Crawl, provider: OidcProvider, browse: Browse, state: str
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse, state: str
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     browser = browse()
     begun = await browser.get("/login/with/oidc")
     back = dict(parse_qsl(urlsplit(provider.approve(begun.headers["location"])).query))
@@ -103,9 +103,9 @@ async def test_a_state_that_was_not_given_out_is_refused(
 
 
 async def test_a_state_is_good_once_for_a_while_and_in_its_own_browser(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     browser, other = browse(), browse()
     begun = await browser.get("/login/with/oidc")
     await other.get("/login/with/oidc")
@@ -114,15 +114,15 @@ async def test_a_state_is_good_once_for_a_while_and_in_its_own_browser(
     assert (await come_back(browser, back)).status_code == 303
     assert (await come_back(browser, back)).status_code == 400
     late = await browser.get("/login/with/oidc")
-    crawl.clock.ahead += HOUR
+    harness.clock.ahead += HOUR
     assert (await come_back(browser, provider.approve(late.headers["location"]))).status_code == 400
     assert len(provider.redeemed) == 1
 
 
 async def test_a_state_of_one_provider_is_not_good_for_another(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     browser = browse(replace(provider.as_oidc(), key="google", name="Google"))
     begun = await browser.get("/login/with/google")
     back = urlsplit(provider.approve(begun.headers["location"]))
@@ -130,8 +130,10 @@ async def test_a_state_of_one_provider_is_not_good_for_another(
     assert (await come_back(browser, f"/api/v1/auth/oidc/callback?{back.query}")).status_code == 400
 
 
-async def test_whoever_says_no_is_told_so(crawl: Crawl, provider: OidcProvider, browse: Browse) -> None:
-    await new_person(crawl)
+async def test_whoever_says_no_is_told_so(
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
+) -> None:
+    await new_person(harness)
     browser = browse()
     begun = await browser.get("/login/with/oidc")
     state = dict(parse_qsl(urlsplit(begun.headers["location"]).query))["state"]
@@ -140,19 +142,19 @@ async def test_whoever_says_no_is_told_so(crawl: Crawl, provider: OidcProvider, 
 
 
 async def test_a_provider_that_is_not_who_it_says_is_not_used(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     provider.metadata = {"issuer": "https://evil.example"}
     begun = await browse().get("/login/with/oidc")
     assert begun.status_code == 503 and "does not answer" in begun.text
-    assert await crawl.rows("SELECT * FROM sign_ins") == []
+    assert await harness.rows("SELECT * FROM sign_ins") == []
 
 
 async def test_being_sent_back_by_another_issuer_is_refused(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     provider.metadata = {"authorization_response_iss_parameter_supported": True}
     browser = browse()
     begun = await browser.get("/login/with/oidc")
@@ -163,18 +165,18 @@ async def test_being_sent_back_by_another_issuer_is_refused(
 
 
 async def test_the_address_may_come_from_the_userinfo_endpoint(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     provider.only_userinfo = True
     back = await go(browse(), provider)
     assert back.headers["location"].startswith("/login/finish")
 
 
 async def test_apple_sends_a_form_and_takes_a_signed_note(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     apple, public_key = provider.as_apple()
     browser = browse(apple)
     begun = await browser.get("/login/with/apple")
@@ -193,9 +195,9 @@ async def test_apple_sends_a_form_and_takes_a_signed_note(
 
 
 async def test_facebook_logs_in_who_has_linked_it(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     browser = browse(provider.as_facebook())
     assert (await go(browser, provider, "/login/with/facebook")).status_code == 403  # vouches for no address
     await log_in(browser)
@@ -205,8 +207,10 @@ async def test_facebook_logs_in_who_has_linked_it(
     assert (await go(browse(), provider, "/login/with/facebook")).headers["location"] == "/"
 
 
-async def test_the_doors_say_what_there_is(crawl: Crawl, provider: OidcProvider, browse: Browse) -> None:
-    await new_person(crawl)
+async def test_the_doors_say_what_there_is(
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
+) -> None:
+    await new_person(harness)
     browser = browse()
     (shown,) = (await browser.get("/api/v1/auth/oauth")).json()["items"]
     assert shown["name"] == "Reed ID"
@@ -216,14 +220,14 @@ async def test_the_doors_say_what_there_is(crawl: Crawl, provider: OidcProvider,
         assert (await browser.get(door)).json()["url"].startswith(f"{provider.url}/authorize?")
     assert (await browser.get("/api/v1/auth/oauth/myspace")).status_code == 404
     assert "Continue with Reed ID" in (await browser.get("/login")).text
-    plain = new_client(create_app(replace(crawl.runtime, sign_in=SignInPolicy())))
+    plain = new_client(create_app(replace(harness.runtime, sign_in=SignInPolicy())))
     async with plain:
         assert (await plain.get("/api/v1/auth/oidc")).json()["enabled"] is False
         assert "Continue with" not in (await plain.get("/login")).text
 
 
-async def test_sign_ins_are_limited(crawl: Crawl, provider: OidcProvider, browse: Browse) -> None:
-    await new_person(crawl)
+async def test_sign_ins_are_limited(harness: RuntimeHarness, provider: OidcProvider, browse: Browse) -> None:
+    await new_person(harness)
     browser = browse(limits=RateLimits(login=Allowance(2, 0.001)))
     statuses = [(await browser.get("/login/with/oidc")).status_code for _ in range(3)]
     assert statuses == [303, 303, 429]
@@ -232,9 +236,9 @@ async def test_sign_ins_are_limited(crawl: Crawl, provider: OidcProvider, browse
 
 
 async def test_another_server_in_a_private_network_is_not_reached_for_the_provider(
-    crawl: Crawl, provider: OidcProvider, browse: Browse
+    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
 ) -> None:
-    await new_person(crawl)
+    await new_person(harness)
     async with OidcProvider() as inner:
         provider.metadata = {"token_endpoint": f"{inner.url}/token"}
         assert (await go(browse(), provider)).status_code == 401

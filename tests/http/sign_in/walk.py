@@ -9,16 +9,16 @@ from reedbed.domain.users import User
 from reedbed.services.security import hash_password
 from reedbed.store import users
 from tests.clients import Client
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.oidcprovider import OidcProvider
 
 PASSWORD = "seven herons in the reeds"
 Browse = Callable[..., Client]
 
 
-async def new_person(crawl: Crawl, email: str = "reader@example.org") -> User:
+async def new_person(harness: RuntimeHarness, email: str = "reader@example.org") -> User:
     hashed = await hash_password(PASSWORD)
-    async with crawl.runtime.db.write() as tx:
+    async with harness.runtime.db.write() as tx:
         return await users.add(tx, email=email, password_hash=hashed, role="user", now=1, verified=True)
 
 
@@ -53,8 +53,8 @@ async def send(browser: Client, page: str, **typed: str) -> Any:
     return await browser.post("/login/finish", data={**hidden_fields(page), "act": act, **typed})
 
 
-def moments(crawl: Crawl) -> dict[str, int]:
-    now = crawl.runtime.now() // 1000
+def moments(harness: RuntimeHarness) -> dict[str, int]:
+    now = harness.runtime.now() // 1000
     return {"iat": now, "exp": now + 300}
 
 

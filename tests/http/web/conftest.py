@@ -9,8 +9,8 @@
 import pytest
 
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import OWN_PAGE
 
 
@@ -22,12 +22,12 @@ async def reader(by_cookie: SignIn) -> Client:
 
 
 @pytest.fixture
-async def reading(reader: Client, site: FeedSite, crawl: Crawl) -> Client:
+async def reading(reader: Client, site: FeedSite, harness: RuntimeHarness) -> Client:
     site.feed(title="The Marrowby Courier")
     for number in (1, 2, 3):
         site.publish(
             f"Herons {number}", key=str(number), content=f"<p>Grey birds in the reeds, {number}.</p>"
         )
-    await crawl.follow(site.feed_url(), user_id=reader.user_id)
-    await crawl.check()
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
     return reader

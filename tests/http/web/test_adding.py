@@ -3,8 +3,8 @@
 from urllib.parse import quote
 
 from tests.clients import Client
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, OWN_PAGE, texts
 
 OPML = """<opml version="2.0"><body><outline text="News">
@@ -24,16 +24,16 @@ async def test_a_page_with_a_feed_is_shown_before_it_is_followed(reader: Client,
 
 
 async def test_following_what_was_found_leads_to_the_feed(
-    reader: Client, site: FeedSite, crawl: Crawl
+    reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
     site.publish("Hello", key="a")
     await reader.post("/folders", data={"name": "News"})
-    (folder,) = await crawl.column("SELECT id FROM folders")
+    (folder,) = await harness.column("SELECT id FROM folders")
     wish = {"url": site.feed_url(), "folder_id": str(folder), "next": "/add?url=x"}
     followed = await reader.post("/feeds", data=wish)
     assert followed.status_code == 303
     assert followed.headers["location"].startswith("/feed/")
-    assert await crawl.column("SELECT folder_id FROM subscriptions") == [folder]
+    assert await harness.column("SELECT folder_id FROM subscriptions") == [folder]
 
 
 async def test_a_feed_just_followed_is_called_by_the_name_the_page_has_shown(
@@ -97,7 +97,7 @@ async def test_several_addresses_are_followed_one_by_one(reader: Client, site: F
 
 
 async def test_each_of_several_addresses_keeps_its_password(
-    reader: Client, site: FeedSite, crawl: Crawl
+    reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
     """Also after another was followed: the page comes anew then, and the address bar knows no password."""
     one = site.feed_url("one")
@@ -111,15 +111,15 @@ async def test_each_of_several_addresses_keeps_its_password(
     assert 'name="username" value="ann"' in again.text and 'name="password" value="s3cret"' in again.text
     wish = {"url": site.feed_url("other"), "username": "ann", "password": "s3cret"}
     await reader.post("/feeds", data={**wish, "next": "/add", "asked": f"{one} {other}"})
-    assert await crawl.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
+    assert await harness.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
 
 
 async def test_a_feed_that_asks_for_a_password_opens_the_fields_for_it(
-    reader: Client, site: FeedSite, crawl: Crawl
+    reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
     site.protect("ann", "s3cret")
     await reader.post("/feeds", data={"url": site.feed_url()})
-    (id_,) = await crawl.column("SELECT id FROM subscriptions")
+    (id_,) = await harness.column("SELECT id FROM subscriptions")
     assert "Give its name and password in the settings of the feed." in (await reader.get("/feeds")).text
     form = (await reader.get(f"/feeds/{id_}/edit")).text
     assert '<details class="keeping" open><summary class="btn" data-kind="quiet">Name and password' in form
@@ -165,7 +165,7 @@ async def test_only_an_address_can_be_saved_for_later(reader: Client) -> None:
 
 
 async def test_a_password_that_is_typed_is_kept_and_stays_out_of_the_address_bar(
-    reader: Client, site: FeedSite, crawl: Crawl
+    reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
     site.protect("ann", "s3cret")
     site.publish("Hello", key="a")
@@ -186,8 +186,8 @@ async def test_a_password_that_is_typed_is_kept_and_stays_out_of_the_address_bar
     followed = await reader.post("/feeds", data=wish)
     assert followed.headers["location"].startswith("/feed/")
     assert site.count() == asked, "the preview's document is the feed's first"
-    assert await crawl.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
-    assert await crawl.column("SELECT count(*) FROM entries") == [1]
+    assert await harness.column("SELECT username FROM feeds WHERE owner_id IS NOT NULL") == ["ann"]
+    assert await harness.column("SELECT count(*) FROM entries") == [1]
 
 
 async def test_a_site_that_asks_for_a_password_is_given_one(reader: Client, site: FeedSite) -> None:
@@ -240,13 +240,15 @@ async def test_a_search_for_a_feed_that_is_not_followed_says_so(reading: Client)
     assert "no feed called" not in others
 
 
-async def test_a_list_is_brought_in_with_a_report(reading: Client, site: FeedSite, crawl: Crawl) -> None:
+async def test_a_list_is_brought_in_with_a_report(
+    reading: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
     text = OPML.format(one=site.feed_url("one"), known=site.feed_url())
     part = await reading.post("/opml", files={"file": ("mine.opml", text)}, headers=HTMX)
     assert part.status_code == 200 and "<html" not in part.text
     assert "Report: 1 added, 1 was there already, 1 needs a look" in part.text
     assert "Odd &lt;one&gt;" in part.text and "mine.opml" in part.text
-    assert [hint.data for hint in crawl.heard("progress")] == [{"what": "opml", "done": 3, "total": 3}]
+    assert [hint.data for hint in harness.heard("progress")] == [{"what": "opml", "done": 3, "total": 3}]
 
 
 async def test_a_file_that_is_no_list_is_refused_where_the_report_would_be(reader: Client) -> None:

@@ -8,8 +8,8 @@ from reedbed.domain.times import DAY
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, texts
 
 
@@ -48,10 +48,10 @@ async def test_htmx_gets_the_list_alone_and_others_the_page(reading: Client) -> 
 
 
 async def test_a_list_of_feeds_costs_the_same_however_many_there_are(
-    reader: Client, crawl: Crawl, site: FeedSite
+    reader: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     for number in range(25):
-        await crawl.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
+        await harness.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
     await reader.get("/feeds")
     with counting() as part:
         await reader.get("/feeds", headers=HTMX)
@@ -61,9 +61,11 @@ async def test_a_list_of_feeds_costs_the_same_however_many_there_are(
     assert page.value <= 14
 
 
-async def test_pages_hold_twenty_and_keep_the_filter(reader: Client, crawl: Crawl, site: FeedSite) -> None:
+async def test_pages_hold_twenty_and_keep_the_filter(
+    reader: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
     for number in range(23):
-        await crawl.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
+        await harness.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
     first = (await reader.get("/feeds?status=pending", headers=HTMX)).text
     assert first.count('class="feedline"') == 20 and "1 to 20 of 23" in first
     assert 'href="/feeds?status=pending&amp;page=2"' in first
@@ -76,24 +78,24 @@ async def test_feeds_are_found_by_name_whatever_its_letters(reading: Client) -> 
     assert "No feed fits" in (await reading.get("/feeds?search=tide", headers=HTMX)).text
 
 
-async def test_each_status_shows_its_feeds(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+async def test_each_status_shows_its_feeds(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     site.misbehave(feed="broken", status=503)
-    await crawl.follow(site.feed_url("broken"), user_id=reading.user_id)
-    await crawl.check()
-    await crawl.follow(site.feed_url("new"), user_id=reading.user_id)
+    await harness.follow(site.feed_url("broken"), user_id=reading.user_id)
+    await harness.check()
+    await harness.follow(site.feed_url("new"), user_id=reading.user_id)
     for status, name in (("working", "Marrowby"), ("error", "broken.feed"), ("pending", "new.feed")):
         part = (await reading.get(f"/feeds?status={status}", headers=HTMX)).text
         assert part.count('class="feedline"') == 1 and name in part
 
 
 async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_next(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     site.misbehave(feed="gone", status=410)
     site.protect("me", "secret", feed="locked")
     for name in ("gone", "locked"):
-        await crawl.follow(site.feed_url(name), user_id=reading.user_id)
-    await crawl.check()
+        await harness.follow(site.feed_url(name), user_id=reading.user_id)
+    await harness.check()
     part = (await reading.get("/feeds", headers=HTMX)).text
     why = texts(part, 'class="why"')
     assert any("Checked just now. Next about" in one and "because" in one for one in why)
@@ -104,10 +106,12 @@ async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_nex
     assert "Look for a new address" in part and "Give the password" in part
 
 
-async def test_the_chips_count_within_the_search(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+async def test_the_chips_count_within_the_search(
+    reading: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
     site.misbehave(feed="broken", status=503)
-    await crawl.follow(site.feed_url("broken"), user_id=reading.user_id)
-    await crawl.check()
+    await harness.follow(site.feed_url("broken"), user_id=reading.user_id)
+    await harness.check()
     part = (await reading.get("/feeds?search=MARROW", headers=HTMX)).text
     counts = re.findall(r'/feeds\?[^"]*search=MARROW[^"]*"[^>]*>([^<]+?)\s*<span[^>]*>(\d*)', part)
     assert dict(counts) | {} == {"All": "1", "Working": "1", "Pending": "0", "Error": "0"}
@@ -117,7 +121,7 @@ BROKEN_OFF = '<rss version="2.0"><channel><title>Half</title>%s<item><title>Last
 WHOLE_ITEM = "<item><title>First</title><guid>1</guid></item>"
 
 
-async def _fail(crawl: Crawl, site: FeedSite, user_id: int) -> None:
+async def _fail(harness: RuntimeHarness, site: FeedSite, user_id: int) -> None:
     """A feed for each way to fail."""
     site.misbehave(feed="asks", status=401)
     site.misbehave(feed="missing", status=404)
@@ -126,8 +130,8 @@ async def _fail(crawl: Crawl, site: FeedSite, user_id: int) -> None:
     site.misbehave(feed="half", body=(BROKEN_OFF % WHOLE_ITEM).encode(), content_type="application/rss+xml")
     addresses = [site.feed_url(name) for name in ("asks", "missing", "busy", "nothing", "half")]
     for address in (*addresses, site.page("/page", feeds=()), "http://no-such-name.invalid/feed"):
-        await crawl.follow(address, user_id=user_id)
-    await crawl.check()
+        await harness.follow(address, user_id=user_id)
+    await harness.check()
 
 
 def _marks(page: str) -> dict[str, tuple[bool, str]]:
@@ -141,9 +145,9 @@ def _marks(page: str) -> dict[str, tuple[bool, str]]:
 
 
 async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    await _fail(crawl, site, reading.user_id)
+    await _fail(harness, site, reading.user_id)
     marks = _marks((await reading.get("/unread")).text)
     assert len(marks) == 7, marks
     assert marks["asks"] == (
@@ -170,14 +174,14 @@ async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
 
 
 async def test_damage_is_told_as_long_as_the_document_is_the_same(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     half = (BROKEN_OFF % WHOLE_ITEM).encode()
     site.misbehave(feed="half", body=half, content_type="application/rss+xml")
-    feed_id = await crawl.follow(site.feed_url("half"), user_id=reading.user_id)
-    await crawl.check()
-    await crawl.check_anyway(feed_id)
-    state = await crawl.state(feed_id)
+    feed_id = await harness.follow(site.feed_url("half"), user_id=reading.user_id)
+    await harness.check()
+    await harness.check_anyway(feed_id)
+    state = await harness.state(feed_id)
     assert (state.status, state.last_error) == (
         "success",
         "The feed is damaged. Some of its entries may be missing.",
@@ -186,56 +190,58 @@ async def test_damage_is_told_as_long_as_the_document_is_the_same(
     assert "Damaged" in texts(part, 'class="chip"')
     site.behave(feed="half")
     site.publish("Whole", feed="half")
-    await crawl.check_anyway(feed_id)
-    assert (await crawl.state(feed_id)).last_error is None
+    await harness.check_anyway(feed_id)
+    assert (await harness.state(feed_id)).last_error is None
 
 
-async def test_a_folder_of_broken_feeds_is_not_all_read(reader: Client, crawl: Crawl, site: FeedSite) -> None:
+async def test_a_folder_of_broken_feeds_is_not_all_read(
+    reader: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
     for name in ("one", "two"):
         site.misbehave(feed=name, status=404)
-        await crawl.follow(site.feed_url(name), user_id=reader.user_id)
-    await crawl.check()
-    await crawl.change(
+        await harness.follow(site.feed_url(name), user_id=reader.user_id)
+    await harness.check()
+    await harness.change(
         "INSERT INTO folders (id, user_id, name, position, created_at) VALUES (7, :user, 'Broken', 0, 0)",
         user=reader.user_id,
     )
-    await crawl.change("UPDATE subscriptions SET folder_id = 7")
+    await harness.change("UPDATE subscriptions SET folder_id = 7")
     broken = (await reader.get("/folder/7")).text
     assert "None of the 2 feeds here can be read" in broken and "All read" not in broken
     assert 'href="/feeds?status=error"' in broken
 
-    await crawl.change("UPDATE subscriptions SET folder_id = NULL")
+    await harness.change("UPDATE subscriptions SET folder_id = NULL")
     assert "No feeds in this folder yet" in (await reader.get("/folder/7")).text
     site.behave(feed="one")
-    await crawl.follow(site.feed_url("three"), user_id=reader.user_id)
+    await harness.follow(site.feed_url("three"), user_id=reader.user_id)
     partly = (await reader.get("/unread")).text
     assert "All read" in partly and "2 feeds here cannot be read." in partly
 
 
 async def test_a_failing_feed_says_so_above_its_entries(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    (feed_id,) = await crawl.column("SELECT feed_id FROM subscriptions")
-    (subscription_id,) = await crawl.column("SELECT id FROM subscriptions")
+    (feed_id,) = await harness.column("SELECT feed_id FROM subscriptions")
+    (subscription_id,) = await harness.column("SELECT id FROM subscriptions")
     assert "Next try" not in (await reading.get(f"/feed/{subscription_id}")).text
     site.misbehave(status=404)
-    await crawl.check_anyway(feed_id)
+    await harness.check_anyway(feed_id)
     page = (await reading.get(f"/feed/{subscription_id}")).text
     assert "Herons 3" in page
     assert 'class="banner" data-kind="warn"' in page and "Feed no longer available. Next try" in page
 
 
 async def test_a_feed_without_entries_says_why_where_they_would_be(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     site.misbehave(feed="broken", status=500)
     site.protect("me", "secret", feed="locked")
     site.feed("bare", title="Bare")
     shown: dict[str, str] = {}
     for name in ("broken", "locked", "bare"):
-        await crawl.follow(site.feed_url(name), user_id=reading.user_id)
-        await crawl.check()
-        (id_,) = await crawl.column("SELECT max(id) FROM subscriptions")
+        await harness.follow(site.feed_url(name), user_id=reading.user_id)
+        await harness.check()
+        (id_,) = await harness.column("SELECT max(id) FROM subscriptions")
         shown[name] = (await reading.get(f"/feed/{id_}")).text
         assert f'action="/feeds/{id_}/refresh"' in shown[name] or name != "broken"
     assert "This feed cannot be read" in shown["broken"] and "The server answered 500." in shown["broken"]
@@ -282,31 +288,33 @@ async def test_a_plain_form_that_was_refused_keeps_what_was_typed(reader: Client
 
 
 async def test_a_failure_nobody_foresaw_is_told_in_the_form(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     site.publish("Hello", key="a", feed="other")
-    (feed,) = await _feeds(crawl)
-    await crawl.change("DROP TABLE event_log")
+    (feed,) = await _feeds(harness)
+    await harness.change("DROP TABLE event_log")
     added = await reading.post("/feeds", data={"name": "A", "url": site.feed_url("other")}, headers=HTMX)
     assert added.status_code == 500
     assert texts(added.text) == ["Failed to add feed. Please try again."]
     assert added.headers["hx-retarget"] == "#feed-add-form-errors"
-    await crawl.change("ALTER TABLE unread RENAME TO elsewhere")
+    await harness.change("ALTER TABLE unread RENAME TO elsewhere")
     left = await reading.delete(f"/feeds/{feed}", headers=HTMX)
     assert left.status_code == 500 and texts(left.text) == ["Failed to delete feed"]
     assert left.headers["hx-retarget"] == f"#feed-item-{feed}-errors"
 
 
-async def test_the_form_of_a_feed_holds_its_values(reading: Client, crawl: Crawl, site: FeedSite) -> None:
-    (feed,) = await _feeds(crawl)
+async def test_the_form_of_a_feed_holds_its_values(
+    reading: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    (feed,) = await _feeds(harness)
     part = await reading.get(f"/feeds/{feed}/edit", headers=HTMX)
     assert "<html" not in part.text and f'hx-patch="/feeds/{feed}"' in part.text
     assert 'value="The Marrowby Courier"' in part.text and f'id="feed-edit-form-errors-{feed}"' in part.text
     assert "<html" in (await reading.get(f"/feeds/{feed}/edit")).text
 
 
-async def test_a_feed_can_be_left_from_its_own_page(reading: Client, crawl: Crawl) -> None:
-    (feed,) = await crawl.column("SELECT id FROM subscriptions")
+async def test_a_feed_can_be_left_from_its_own_page(reading: Client, harness: RuntimeHarness) -> None:
+    (feed,) = await harness.column("SELECT id FROM subscriptions")
     refused = await reading.post(f"/feeds/{feed}", data={"name": "", "url": "foo"})
     assert "<h1><bdi>The Marrowby Courier</bdi></h1>" in refused.text, "whatever was typed"
     assert f'action="/feeds/{feed}/delete"' in (await reading.get(f"/feeds/{feed}/edit")).text
@@ -314,19 +322,19 @@ async def test_a_feed_can_be_left_from_its_own_page(reading: Client, crawl: Craw
     assert left.headers["location"] == "/feeds"
 
 
-async def test_a_feed_is_renamed_and_nothing_else_changes(reading: Client, crawl: Crawl) -> None:
-    (feed,) = await _feeds(crawl)
-    await crawl.change("UPDATE subscriptions SET notify = :on, full_text = 'never'", on=True)
+async def test_a_feed_is_renamed_and_nothing_else_changes(reading: Client, harness: RuntimeHarness) -> None:
+    (feed,) = await _feeds(harness)
+    await harness.change("UPDATE subscriptions SET notify = :on, full_text = 'never'", on=True)
     changed = await reading.patch(f"/feeds/{feed}", data={"name": "Courier"}, headers=HTMX)
     assert (changed.status_code, changed.headers["hx-trigger"]) == (204, "refreshFeedList")
-    rows = await crawl.rows("SELECT title, notify, full_text, paused FROM subscriptions")
+    rows = await harness.rows("SELECT title, notify, full_text, paused FROM subscriptions")
     assert [tuple(row) for row in rows] == [("Courier", True, "never", False)]
 
 
-async def test_every_wish_of_the_form_is_taken(reading: Client, crawl: Crawl) -> None:
-    (feed,) = await _feeds(crawl)
+async def test_every_wish_of_the_form_is_taken(reading: Client, harness: RuntimeHarness) -> None:
+    (feed,) = await _feeds(harness)
     await reading.post("/folders", data={"name": "News"})
-    (folder,) = await crawl.column("SELECT id FROM folders")
+    (folder,) = await harness.column("SELECT id FROM folders")
     wishes = {
         "name": "Courier",
         "folder_id": str(folder),
@@ -337,26 +345,28 @@ async def test_every_wish_of_the_form_is_taken(reading: Client, crawl: Crawl) ->
     }
     done = await reading.post(f"/feeds/{feed}", data={**wishes, "next": f"/feeds/{feed}/edit"})
     assert (done.status_code, done.headers["location"]) == (303, "/feeds")
-    rows = await crawl.rows("SELECT folder_id, interval, full_text, notify, paused FROM subscriptions")
+    rows = await harness.rows("SELECT folder_id, interval, full_text, notify, paused FROM subscriptions")
     assert [tuple(row) for row in rows] == [(folder, 3_600_000, "always", False, True)]
 
 
 async def test_a_feed_moves_to_another_address_and_is_fetched_there(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     site.publish("Elsewhere", key="e", feed="other")
-    (feed,) = await _feeds(crawl)
+    (feed,) = await _feeds(harness)
     moved = await reading.patch(
         f"/feeds/{feed}", data={"name": "Courier", "url": site.feed_url("other")}, headers=HTMX
     )
     assert moved.status_code == 204
-    await crawl.check()
+    await harness.check()
     assert "Elsewhere" in (await reading.get("/all")).text
 
 
-async def test_a_feed_cannot_move_to_where_another_is(reading: Client, crawl: Crawl, site: FeedSite) -> None:
-    (feed,) = await _feeds(crawl)
-    await crawl.follow(site.feed_url("other"), user_id=reading.user_id)
+async def test_a_feed_cannot_move_to_where_another_is(
+    reading: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    (feed,) = await _feeds(harness)
+    await harness.follow(site.feed_url("other"), user_id=reading.user_id)
     refused = await reading.patch(
         f"/feeds/{feed}", data={"name": "C", "url": site.feed_url("other")}, headers=HTMX
     )
@@ -364,8 +374,8 @@ async def test_a_feed_cannot_move_to_where_another_is(reading: Client, crawl: Cr
     assert refused.headers["hx-retarget"] == f"#feed-edit-form-errors-{feed}"
 
 
-async def test_a_refused_change_keeps_what_was_typed(reading: Client, crawl: Crawl) -> None:
-    (feed,) = await _feeds(crawl)
+async def test_a_refused_change_keeps_what_was_typed(reading: Client, harness: RuntimeHarness) -> None:
+    (feed,) = await _feeds(harness)
     refused = await reading.post(
         f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"}
     )
@@ -392,10 +402,10 @@ async def test_an_unknown_feed_is_not_found_in_the_place_that_asked(reader: Clie
 
 
 async def test_leaving_a_feed_and_coming_back_keeps_what_was_read(
-    reading: Client, crawl: Crawl, site: FeedSite
+    reading: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    (feed,) = await _feeds(crawl)
-    (entry, *_) = await crawl.column("SELECT id FROM entries ORDER BY id")
+    (feed,) = await _feeds(harness)
+    (entry, *_) = await harness.column("SELECT id FROM entries ORDER BY id")
     await reading.post(f"/entry/{entry}/read", data={"value": "true"})
     left = await reading.delete(f"/feeds/{feed}", headers=HTMX)
     assert (left.status_code, left.headers["hx-trigger"]) == (204, "refreshFeedList")
@@ -404,8 +414,8 @@ async def test_leaving_a_feed_and_coming_back_keeps_what_was_read(
     assert f'id="e{entry}"' not in (await reading.get("/unread")).text
 
 
-async def test_pausing_and_going_on(reading: Client, crawl: Crawl) -> None:
-    (feed,) = await _feeds(crawl)
+async def test_pausing_and_going_on(reading: Client, harness: RuntimeHarness) -> None:
+    (feed,) = await _feeds(harness)
     paused = await reading.post(f"/feeds/{feed}/pause", data={"value": "true", "next": "/feeds"})
     assert paused.status_code == 303
     assert "You have paused it" in (await reading.get("/feeds", headers=HTMX)).text
@@ -413,22 +423,24 @@ async def test_pausing_and_going_on(reading: Client, crawl: Crawl) -> None:
     assert "You have paused it" not in (await reading.get("/feeds", headers=HTMX)).text
 
 
-async def test_a_stopped_feed_is_started_again(reading: Client, crawl: Crawl, site: FeedSite) -> None:
+async def test_a_stopped_feed_is_started_again(
+    reading: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
     site.misbehave(status=410)
-    crawl.clock.ahead += DAY
-    await crawl.check()
+    harness.clock.ahead += DAY
+    await harness.check()
     assert "Stopped" in (await reading.get("/feeds", headers=HTMX)).text
     site.behave()
-    (feed,) = await _feeds(crawl)
+    (feed,) = await _feeds(harness)
     await reading.post(f"/feeds/{feed}/refresh")
-    await crawl.check()
+    await harness.check()
     assert "Stopped" not in (await reading.get("/feeds", headers=HTMX)).text
 
 
 async def test_another_users_feed_is_not_found(
-    reading: Client, by_cookie: SignIn, crawl: Crawl, runtime: Runtime
+    reading: Client, by_cookie: SignIn, harness: RuntimeHarness, runtime: Runtime
 ) -> None:
-    (feed,) = await _feeds(crawl)
+    (feed,) = await _feeds(harness)
     stranger = await by_cookie("stranger@example.org")
     for method, path in (
         ("GET", f"/feeds/{feed}/edit"),
@@ -441,17 +453,17 @@ async def test_another_users_feed_is_not_found(
         assert answer.status_code == 404, (method, path)
     paused = await stranger.post(f"/feeds/{feed}/pause", data={"value": "true"}, headers=HTMX)
     assert paused.status_code == 404
-    assert await crawl.column("SELECT paused FROM subscriptions WHERE id = :id", id=feed) == [False]
+    assert await harness.column("SELECT paused FROM subscriptions WHERE id = :id", id=feed) == [False]
 
 
-async def _feeds(crawl: Crawl) -> list[int]:
-    return await crawl.column("SELECT id FROM subscriptions ORDER BY id")
+async def _feeds(harness: RuntimeHarness) -> list[int]:
+    return await harness.column("SELECT id FROM subscriptions ORDER BY id")
 
 
 async def test_name_and_password_are_set_in_the_form_of_a_feed(
-    reading: Client, site: FeedSite, crawl: Crawl
+    reading: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
-    (feed,) = await crawl.column("SELECT id FROM subscriptions")
+    (feed,) = await harness.column("SELECT id FROM subscriptions")
     form = (await reading.get(f"/feeds/{feed}/edit")).text
     assert 'name="username" type="text" value=""' in form and 'name="password" type="password"' in form
     site.protect("ann", "s3cret")
@@ -462,8 +474,8 @@ async def test_name_and_password_are_set_in_the_form_of_a_feed(
     unchanged = {"url": site.feed_url(), "username": "ann", "password": "", "notify": "true"}
     assert (await reading.post(f"/feeds/{feed}", data=unchanged)).status_code == 303
     kept = "SELECT username FROM feeds WHERE owner_id IS NOT NULL AND password IS NOT NULL"
-    assert await crawl.column(kept) == ["ann"]
+    assert await harness.column(kept) == ["ann"]
     await reading.post(f"/feeds/{feed}", data={**unchanged, "username": ""})
-    assert await crawl.column(kept) == []
+    assert await harness.column(kept) == []
     refused = await reading.post(f"/feeds/{feed}", data={"username": "", "password": "x"}, headers=HTMX)
     assert (refused.status_code, texts(refused.text)) == (400, ["A password needs a user name."])

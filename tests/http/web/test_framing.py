@@ -8,23 +8,23 @@ import pytest
 from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import create_app
 from tests.clients import Client, new_client, session_of
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.framing_harness import LONG, FramingHarness, open_framing_harness
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, OWN_PAGE
 from tests.modelserver import Reply, framing
-from tests.newsroom import LONG, Newsroom, newsroom_on
 
 CAVEAT = "A model’s reading of the wording, not a check of the facts."
 
 
 @pytest.fixture
-async def room(crawl: Crawl, site: FeedSite) -> AsyncIterator[Newsroom]:
-    async with newsroom_on(crawl, site) as room:
+async def room(harness: RuntimeHarness, site: FeedSite) -> AsyncIterator[FramingHarness]:
+    async with open_framing_harness(harness, site) as room:
         yield room
 
 
 @pytest.fixture
-async def reader(room: Newsroom, site: FeedSite) -> AsyncIterator[Client]:
+async def reader(room: FramingHarness, site: FeedSite) -> AsyncIterator[Client]:
     """Follows a feed with a loud entry and a calm one, which are read."""
     user_id, token = await session_of(room.runtime, "reader@example.org", "user")
     async with new_client(create_app(room.runtime), cookies={SESSION_COOKIE: token}) as client:
@@ -32,12 +32,12 @@ async def reader(room: Newsroom, site: FeedSite) -> AsyncIterator[Client]:
         client.headers.update(OWN_PAGE)
         site.publish("Herons count", key="calm", content=LONG)
         site.publish("SHOCK: herons GONE", key="loud", content=LONG + "<p>Now.</p>")
-        await room.crawl.follow(site.feed_url(), user_id=user_id)
-        await room.crawl.check()
+        await room.harness.follow(site.feed_url(), user_id=user_id)
+        await room.harness.check()
         yield client
 
 
-async def switch_on(reader: Client, room: Newsroom) -> None:
+async def switch_on(reader: Client, room: FramingHarness) -> None:
     loud = framing("Herons move away", overall=0.9, quote="the vote was close")
     room.model.say(Reply(text=loud), Reply(text=framing("Herons counted", overall=0.1)))
     answer = await reader.post("/feeds/1/framing", data={"value": "true", "remote_ai": "true"})
@@ -46,7 +46,9 @@ async def switch_on(reader: Client, room: Newsroom) -> None:
     await room.write()
 
 
-async def test_a_feed_is_switched_on_only_with_a_word_about_sending(reader: Client, room: Newsroom) -> None:
+async def test_a_feed_is_switched_on_only_with_a_word_about_sending(
+    reader: Client, room: FramingHarness
+) -> None:
     page = (await reader.get("/feeds/1/edit")).text
     assert CAVEAT in page and "leave this server and are sent there" in page and "Switch on" in page
     await reader.post("/feeds/1/framing", data={"value": "true"})
@@ -63,7 +65,7 @@ async def test_a_feed_is_switched_on_only_with_a_word_about_sending(reader: Clie
 
 
 async def test_an_article_shows_the_meter_its_reasons_and_both_wordings(
-    reader: Client, room: Newsroom
+    reader: Client, room: FramingHarness
 ) -> None:
     await switch_on(reader, room)
     entry = (await room.entries())[-1]
@@ -91,7 +93,7 @@ async def test_an_article_shows_the_meter_its_reasons_and_both_wordings(
     ],
 )
 async def test_a_list_heeds_the_reader_s_limit(
-    reader: Client, room: Newsroom, wishes: dict[str, Any], expected: list[str]
+    reader: Client, room: FramingHarness, wishes: dict[str, Any], expected: list[str]
 ) -> None:
     await switch_on(reader, room)
     if wishes:
@@ -120,7 +122,9 @@ async def test_the_settings_keep_what_was_chosen(reader: Client) -> None:
     assert (await reader.post("/settings/framing", data={**form, "loud_limit": "500"})).status_code == 400
 
 
-async def test_a_failed_reading_can_be_tried_again_from_the_article(reader: Client, room: Newsroom) -> None:
+async def test_a_failed_reading_can_be_tried_again_from_the_article(
+    reader: Client, room: FramingHarness
+) -> None:
     room.model.say(*[Reply(text="nonsense")] * 2)
     await reader.post("/feeds/1/framing", data={"value": "true", "remote_ai": "true"})
     await room.run_jobs()

@@ -10,7 +10,7 @@ from reedbed.services.newsletters.receive import MailDelivery, Received, receive
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.newsletters import PNG, samples
 
 SAMPLES = {sample.name: sample for sample in samples()}
@@ -18,9 +18,9 @@ SETTINGS = "/settings/newsletters"
 
 
 @pytest.fixture
-def runtime(crawl: Crawl) -> Runtime:
-    crawl.runtime = replace(crawl.runtime, mail=MailPolicy(domain="in.example.net"))
-    return crawl.runtime
+def runtime(harness: RuntimeHarness) -> Runtime:
+    harness.runtime = replace(harness.runtime, mail=MailPolicy(domain="in.example.net"))
+    return harness.runtime
 
 
 async def sent(runtime: Runtime, client: Client, name: str) -> None:
@@ -42,9 +42,11 @@ async def test_an_address_is_made_shown_and_revoked(signed_in: SignIn, runtime: 
     assert made["address"] not in (await reader.get(SETTINGS)).text
 
 
-async def test_without_a_domain_the_page_says_so(signed_in: SignIn, crawl: Crawl, app: object) -> None:
+async def test_without_a_domain_the_page_says_so(
+    signed_in: SignIn, harness: RuntimeHarness, app: object
+) -> None:
     reader = await signed_in()
-    app.state.runtime = replace(crawl.runtime, mail=MailPolicy())
+    app.state.runtime = replace(harness.runtime, mail=MailPolicy())
     page = (await reader.get(SETTINGS)).text
     assert "REEDBED_MAIL_DOMAIN" in page and "Make an address" not in page
     refused = await reader.post("/api/v1/newsletters/addresses", json={"name": "x"})

@@ -1,7 +1,7 @@
 """Rules as a form."""
 
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, OWN_PAGE, texts
 
 HERONS = {
@@ -15,28 +15,30 @@ HERONS = {
 }
 
 
-async def test_a_rule_is_tried_kept_changed_rested_and_deleted(reading: Client, crawl: Crawl) -> None:
+async def test_a_rule_is_tried_kept_changed_rested_and_deleted(
+    reading: Client, harness: RuntimeHarness
+) -> None:
     tried = await reading.post("/rules/dry-run", data={**HERONS, "name": ""}, headers=HTMX)
     assert "1 entry would match, of the newest 3." in tried.text and "Herons 1" in tried.text
-    assert await crawl.column("SELECT name FROM rules") == []
+    assert await harness.column("SELECT name FROM rules") == []
     assert (await reading.post("/rules", data=HERONS)).status_code == 303
     page = (await reading.get("/rules")).text
     assert "Title contains “herons 1” → Star it, tag “birds”. Met 0 times." in page
-    (rule,) = await crawl.column("SELECT id FROM rules")
+    (rule,) = await harness.column("SELECT id FROM rules")
     await reading.post(f"/rules/{rule}", data={**HERONS, "name": "Grey herons"})
     await reading.post(f"/rules/{rule}/enabled", data={"value": "false"})
-    assert [tuple(row) for row in await crawl.rows("SELECT name, enabled FROM rules")] == [
+    assert [tuple(row) for row in await harness.rows("SELECT name, enabled FROM rules")] == [
         ("Grey herons", False)
     ]
     assert 'value="Grey herons"' in (await reading.get(f"/rules?edit={rule}")).text
     await reading.post(f"/rules/{rule}/delete")
-    assert await crawl.column("SELECT name FROM rules") == []
+    assert await harness.column("SELECT name FROM rules") == []
 
 
-async def test_rules_are_put_in_order(reading: Client, crawl: Crawl) -> None:
+async def test_rules_are_put_in_order(reading: Client, harness: RuntimeHarness) -> None:
     for name in ("One", "Two"):
         await reading.post("/rules", data={**HERONS, "name": name})
-    one, two = await crawl.column("SELECT id FROM rules ORDER BY id")
+    one, two = await harness.column("SELECT id FROM rules ORDER BY id")
     page = (await reading.get("/rules")).text
     assert 'aria-label="Move Two up"' in page and 'aria-label="Move One down"' in page
     for rule, to, names in (
@@ -45,7 +47,7 @@ async def test_rules_are_put_in_order(reading: Client, crawl: Crawl) -> None:
         (two, "down", ["One", "Two"]),
     ):
         assert (await reading.post(f"/rules/{rule}/move", data={"to": to})).status_code == 303
-        assert await crawl.column("SELECT name FROM rules ORDER BY position") == names
+        assert await harness.column("SELECT name FROM rules ORDER BY position") == names
     assert (await reading.post(f"/rules/{one + two}/move", data={"to": "up"})).status_code == 404
 
 
@@ -79,9 +81,11 @@ async def test_what_is_wrong_is_told_beside_its_field(reader: Client) -> None:
         assert tried.status_code == 400 and tried.headers["hx-retarget"] == "#dry-run"
 
 
-async def test_another_users_rule_is_not_found(reader: Client, by_cookie: SignIn, crawl: Crawl) -> None:
+async def test_another_users_rule_is_not_found(
+    reader: Client, by_cookie: SignIn, harness: RuntimeHarness
+) -> None:
     await reader.post("/rules", data=HERONS)
-    (rule,) = await crawl.column("SELECT id FROM rules")
+    (rule,) = await harness.column("SELECT id FROM rules")
     stranger = await by_cookie("stranger@example.org")
     for path in ("", "/enabled", "/apply", "/delete"):
         fields = {**HERONS, "value": "true"} if path == "/enabled" else HERONS

@@ -9,8 +9,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.users import create_owner, log_in
 from reedbed.web.views.layout import Theme
 from tests.clients import Client, SignIn
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.web.forms import OWN_PAGE, texts
 
 PASSWORD = "seven herons in the reeds"
@@ -89,10 +89,12 @@ async def test_the_password_is_changed_by_who_knows_it(client: Client, runtime: 
     assert last.status_code == 409 and "only owner" in texts(last.text)[0]
 
 
-async def test_devices_are_listed_and_logged_out(reader: Client, by_cookie: SignIn, crawl: Crawl) -> None:
+async def test_devices_are_listed_and_logged_out(
+    reader: Client, by_cookie: SignIn, harness: RuntimeHarness
+) -> None:
     phone = await by_cookie("reader@example.org")
     assert (await phone.get("/settings/devices")).status_code == 200
-    mine, other = await crawl.column("SELECT id FROM sessions ORDER BY id")
+    mine, other = await harness.column("SELECT id FROM sessions ORDER BY id")
     page = (await reader.get("/settings/devices")).text
     assert "this one" in page and f"/settings/devices/{mine}/delete" not in page
     await reader.post(f"/settings/devices/{other}/delete")
@@ -113,14 +115,14 @@ async def test_the_cards_tell_an_address_that_works_elsewhere(
     assert "https://reader.example.org/api/greader.php" in page
 
 
-async def test_an_app_password_is_shown_once_and_revoked(reader: Client, crawl: Crawl) -> None:
+async def test_an_app_password_is_shown_once_and_revoked(reader: Client, harness: RuntimeHarness) -> None:
     made = await reader.post("/settings/app-passwords", data={"name": "Tablet"})
     (secret,) = re.findall(r'<code id="secret">([^<]+)</code>', made.text)
     assert "no-store" in made.headers["cache-control"]
     again = (await reader.get("/settings/devices")).text
     assert "Tablet" in again and secret not in again
     assert all(words in again for words in ("/api/greader.php", "/fever/", "/mcp", "reader@example.org"))
-    (token,) = await crawl.column("SELECT id FROM tokens")
+    (token,) = await harness.column("SELECT id FROM tokens")
     await reader.post(f"/settings/app-passwords/{token}/delete")
     assert "Tablet" not in (await reader.get("/settings/devices")).text
 
@@ -143,16 +145,16 @@ async def test_a_token_can_do_what_its_scopes_say(reader: Client, client: Client
 
 
 async def test_a_view_is_published_given_a_new_address_and_taken_back(
-    reading: Client, client: Client, crawl: Crawl
+    reading: Client, client: Client, harness: RuntimeHarness
 ) -> None:
     made = await reading.post("/settings/published", data={"view": "all"})
     (path,) = re.findall(r"<code>http://[^/<]+(/published/[^<]+\.atom)</code>", made.text)
     assert "Herons 1" in (await client.get(path)).text
-    (feed,) = await crawl.column("SELECT id FROM published_feeds")
+    (feed,) = await harness.column("SELECT id FROM published_feeds")
     await reading.post(f"/settings/published/{feed}/renew")
     assert (await client.get(path)).status_code == 404
     await reading.post(f"/settings/published/{feed}/delete")
-    assert await crawl.column("SELECT id FROM published_feeds") == []
+    assert await harness.column("SELECT id FROM published_feeds") == []
     unknown = await reading.post("/settings/published", data={"view": "sideways"})
     assert unknown.status_code == 400
     assert (await reading.post("/settings/published", data={"view": "folder:999"})).status_code == 404
@@ -164,14 +166,16 @@ async def test_everything_can_be_taken_along_from_the_page(reading: Client) -> N
         assert (await reading.get(address)).status_code == 200, address
 
 
-async def test_nobody_ends_what_belongs_to_another(reading: Client, by_cookie: SignIn, crawl: Crawl) -> None:
+async def test_nobody_ends_what_belongs_to_another(
+    reading: Client, by_cookie: SignIn, harness: RuntimeHarness
+) -> None:
     await reading.post("/settings/tokens", data={"name": "Script", "scope": ["read"]})
     await reading.post("/settings/published", data={"view": "all"})
     stranger = await by_cookie("stranger@example.org")
     stranger.headers.update(OWN_PAGE)
-    (token,) = await crawl.column("SELECT id FROM tokens")
-    (feed,) = await crawl.column("SELECT id FROM published_feeds")
-    (session, *_) = await crawl.column("SELECT id FROM sessions ORDER BY id")
+    (token,) = await harness.column("SELECT id FROM tokens")
+    (feed,) = await harness.column("SELECT id FROM published_feeds")
+    (session, *_) = await harness.column("SELECT id FROM sessions ORDER BY id")
     for path in (
         f"/settings/tokens/{token}/delete",
         f"/settings/app-passwords/{token}/delete",

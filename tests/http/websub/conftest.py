@@ -7,7 +7,7 @@ import pytest
 
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import AccountPolicy, HubPolicy
-from tests.crawling import Crawl
+from tests.harness import RuntimeHarness
 from tests.hub import Hub
 from tests.serving import listener, served, url_of
 
@@ -19,11 +19,11 @@ async def hub() -> AsyncIterator[Hub]:
 
 
 @pytest.fixture
-async def pushed(crawl: Crawl) -> AsyncIterator[Crawl]:
+async def pushed(harness: RuntimeHarness) -> AsyncIterator[RuntimeHarness]:
     """The crawl of a server that hubs can call."""
     bound = listener()
-    crawl.runtime = replace(
-        crawl.runtime, hubs=HubPolicy(off=None), accounts=AccountPolicy(base_url=url_of(bound))
+    harness.runtime = replace(
+        harness.runtime, hubs=HubPolicy(off=None), accounts=AccountPolicy(base_url=url_of(bound))
     )
-    async with served(create_app(crawl.runtime), bound):
-        yield crawl
+    async with served(create_app(harness.runtime), bound):
+        yield harness

@@ -9,23 +9,23 @@ import httpx
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.websub import read_pushes, tend_hubs
 from tests.clients import session_of
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.hub import Hub
 
 
-async def followed(site: FeedSite, hub: Hub, crawl: Crawl) -> int:
+async def followed(site: FeedSite, hub: Hub, harness: RuntimeHarness) -> int:
     name_hub(site, hub)
-    return await crawl.follow(site.feed_url())
+    return await harness.follow(site.feed_url())
 
 
-async def subscribed(site: FeedSite, hub: Hub, crawl: Crawl) -> int:
+async def subscribed(site: FeedSite, hub: Hub, harness: RuntimeHarness) -> int:
     """A feed with one entry, checked, and its hub's confirmation."""
     site.publish("One")
-    feed_id = await followed(site, hub, crawl)
-    await crawl.check()
-    await tend(crawl, hub)
-    assert await states(crawl) == ["active"]
+    feed_id = await followed(site, hub, harness)
+    await harness.check()
+    await tend(harness, hub)
+    assert await states(harness) == ["active"]
     return feed_id
 
 
@@ -34,31 +34,31 @@ def name_hub(site: FeedSite, hub: Hub) -> None:
     site.misbehave(headers={"Link": links})
 
 
-async def tend(crawl: Crawl, hub: Hub) -> None:
-    await tend_hubs(crawl.runtime)
+async def tend(harness: RuntimeHarness, hub: Hub) -> None:
+    await tend_hubs(harness.runtime)
     await hub.settle()
 
 
-async def take_in(crawl: Crawl) -> None:
-    async with OutcomeWriter(crawl.runtime) as writer:
-        await read_pushes(crawl.runtime, writer)
+async def take_in(harness: RuntimeHarness) -> None:
+    async with OutcomeWriter(harness.runtime) as writer:
+        await read_pushes(harness.runtime, writer)
 
 
-async def tuples(crawl: Crawl, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in await crawl.rows(sql)]
+async def tuples(harness: RuntimeHarness, sql: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in await harness.rows(sql)]
 
 
 @asynccontextmanager
-async def client_of(crawl: Crawl, email: str) -> AsyncIterator[httpx.AsyncClient]:
-    _, token = await session_of(crawl.runtime, email, "user")
+async def client_of(harness: RuntimeHarness, email: str) -> AsyncIterator[httpx.AsyncClient]:
+    _, token = await session_of(harness.runtime, email, "user")
     headers = {"Authorization": f"Bearer {token}"}
-    url = crawl.runtime.accounts.base_url
+    url = harness.runtime.accounts.base_url
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
         yield client
 
 
-async def states(crawl: Crawl) -> list[str]:
-    return await crawl.column("SELECT state FROM websub_subscriptions")
+async def states(harness: RuntimeHarness) -> list[str]:
+    return await harness.column("SELECT state FROM websub_subscriptions")
 
 
 async def until(true, seconds: float = 30) -> None:

@@ -9,14 +9,14 @@ import pytest
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.runtime import HubPolicy
 from reedbed.services.websub import tend_hubs
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.websub.steps import client_of, followed, name_hub, states, subscribed, take_in, tend, tuples
 from tests.hub import Hub
 
 
 async def test_while_the_hub_sends_the_feed_is_checked_once_a_day(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     await pushed.check_anyway(feed_id)
@@ -25,7 +25,7 @@ async def test_while_the_hub_sends_the_feed_is_checked_once_a_day(
     assert abs(state.next_check_at - pushed.runtime.now() - DAY) < 3 * HOUR
 
 
-async def test_a_lease_is_renewed_before_it_ends(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_lease_is_renewed_before_it_ends(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     hub.lease = 3600
     await subscribed(site, hub, pushed)
     (first,) = await pushed.column("SELECT expires_at FROM websub_subscriptions")
@@ -45,7 +45,7 @@ async def test_a_lease_is_renewed_before_it_ends(site: FeedSite, hub: Hub, pushe
 
 @pytest.mark.parametrize(("granted", "kept"), [(1, MINUTE), (10**9, 30 * DAY)])
 async def test_a_lease_is_held_within_reason(
-    site: FeedSite, hub: Hub, pushed: Crawl, granted: int, kept: int
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness, granted: int, kept: int
 ) -> None:
     hub.lease = granted
     await subscribed(site, hub, pushed)
@@ -53,7 +53,9 @@ async def test_a_lease_is_held_within_reason(
     assert abs(until - pushed.runtime.now() - kept) < 20 * SECOND
 
 
-async def test_nothing_is_verified_that_was_not_asked_for(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_nothing_is_verified_that_was_not_asked_for(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     await subscribed(site, hub, pushed)
     (one,) = hub.subscribers.values()
     topic, base = one.topic, pushed.runtime.accounts.base_url
@@ -71,7 +73,7 @@ async def test_nothing_is_verified_that_was_not_asked_for(site: FeedSite, hub: H
     assert await states(pushed) == ["active"]
 
 
-async def test_the_challenge_is_plain_text(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_the_challenge_is_plain_text(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     hub.verifies = False
     await followed(site, hub, pushed)
     await pushed.check()
@@ -85,7 +87,9 @@ async def test_the_challenge_is_plain_text(site: FeedSite, hub: Hub, pushed: Cra
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_a_refusal_is_kept_and_the_feed_polled(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_refusal_is_kept_and_the_feed_polled(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     hub.refuses = "not for you"
     feed_id = await followed(site, hub, pushed)
     await pushed.check()
@@ -103,7 +107,7 @@ async def test_a_refusal_is_kept_and_the_feed_polled(site: FeedSite, hub: Hub, p
 
 
 async def test_a_hub_that_fails_or_never_verifies_is_asked_again_later(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     hub.status = 500
     await followed(site, hub, pushed)
@@ -124,7 +128,7 @@ async def test_a_hub_that_fails_or_never_verifies_is_asked_again_later(
 
 
 async def test_when_the_hub_is_gone_the_lease_ends_and_polling_goes_on(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     hub.lease = 3600
     feed_id = await subscribed(site, hub, pushed)
@@ -144,7 +148,7 @@ async def test_when_the_hub_is_gone_the_lease_ends_and_polling_goes_on(
 
 
 async def test_a_hub_that_falls_silent_is_noticed_and_not_relied_on_until_it_sends(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     await pushed.check_anyway(feed_id)
@@ -166,7 +170,9 @@ async def test_a_hub_that_falls_silent_is_noticed_and_not_relied_on_until_it_sen
     assert (await pushed.state(feed_id)).next_check_rule == "push"
 
 
-async def test_the_hub_is_left_when_nobody_follows_any_more(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_the_hub_is_left_when_nobody_follows_any_more(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     await subscribed(site, hub, pushed)
     await pushed.change("UPDATE subscriptions SET unsubscribed_at = 1")
     await tend(pushed, hub)
@@ -176,7 +182,7 @@ async def test_the_hub_is_left_when_nobody_follows_any_more(site: FeedSite, hub:
 
 
 async def test_a_hub_that_ignores_goodbyes_is_forgotten_after_some(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     await subscribed(site, hub, pushed)
     await pushed.change("UPDATE subscriptions SET unsubscribed_at = 1")
@@ -190,7 +196,7 @@ async def test_a_hub_that_ignores_goodbyes_is_forgotten_after_some(
 
 @pytest.mark.parametrize("status", [307, 308, 301, 302])
 async def test_a_hub_that_has_moved_is_asked_there(
-    site: FeedSite, hub: Hub, pushed: Crawl, status: int
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness, status: int
 ) -> None:
     site.publish("One")
     old = site.put("/old-hub", "", status=status, headers={"Location": hub.url})
@@ -202,7 +208,7 @@ async def test_a_hub_that_has_moved_is_asked_there(
     assert site.seen_at("/old-hub")[0].method == "POST"
 
 
-async def test_a_hub_that_moves_for_ever_is_given_up(site: FeedSite, pushed: Crawl) -> None:
+async def test_a_hub_that_moves_for_ever_is_given_up(site: FeedSite, pushed: RuntimeHarness) -> None:
     site.publish("One")
     for number in range(6):
         site.put(f"/hub{number}", "", status=307, headers={"Location": f"/hub{number + 1}"})
@@ -216,7 +222,9 @@ async def test_a_hub_that_moves_for_ever_is_given_up(site: FeedSite, pushed: Cra
     assert site.seen_at("/hub5") == []
 
 
-async def test_a_hub_named_in_the_feed_itself_is_found(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_hub_named_in_the_feed_itself_is_found(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     topic = f"{site.url}/own.xml"
     site.put(
         "/own.xml",
@@ -231,7 +239,9 @@ async def test_a_hub_named_in_the_feed_itself_is_found(site: FeedSite, hub: Hub,
     assert await states(pushed) == ["active"]
 
 
-async def test_a_feed_that_changes_its_hub_moves_there(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_feed_that_changes_its_hub_moves_there(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     feed_id = await subscribed(site, hub, pushed)
     async with Hub() as other:
         name_hub(site, other)
@@ -243,7 +253,7 @@ async def test_a_feed_that_changes_its_hub_moves_there(site: FeedSite, hub: Hub,
         assert len(other.subscribers) == 1
 
 
-async def test_private_feeds_are_not_told_to_hubs(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_private_feeds_are_not_told_to_hubs(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     await followed(site, hub, pushed)
     await pushed.change("UPDATE feeds SET owner_id = (SELECT min(id) FROM users)")
     await pushed.check()
@@ -251,7 +261,7 @@ async def test_private_feeds_are_not_told_to_hubs(site: FeedSite, hub: Hub, push
     assert hub.asked == []
 
 
-async def test_hubs_in_private_networks_are_not_contacted(site: FeedSite, pushed: Crawl) -> None:
+async def test_hubs_in_private_networks_are_not_contacted(site: FeedSite, pushed: RuntimeHarness) -> None:
     site.publish("One")
     site.misbehave(headers={"Link": '<http://10.1.2.3/hub>; rel="hub"'})
     await pushed.follow(site.feed_url())
@@ -262,7 +272,7 @@ async def test_hubs_in_private_networks_are_not_contacted(site: FeedSite, pushed
 
 
 async def test_without_a_public_address_hubs_are_off_and_the_reason_is_shown(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     await pushed.check_anyway(feed_id)
@@ -275,7 +285,9 @@ async def test_without_a_public_address_hubs_are_off_and_the_reason_is_shown(
     assert (await pushed.state(feed_id)).next_check_rule != "push"
 
 
-async def test_the_api_shows_the_hub_and_how_reliable_it_is(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_the_api_shows_the_hub_and_how_reliable_it_is(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     await subscribed(site, hub, pushed)
     site.publish("New")
     await hub.publish(site.feed_url())

@@ -8,13 +8,13 @@ from reedbed.domain.times import MINUTE
 from reedbed.domain.users import Allowance
 from reedbed.services import websub
 from reedbed.worker.loops import work
-from tests.crawling import Crawl
 from tests.feedsite import FeedSite
+from tests.harness import RuntimeHarness
 from tests.http.websub.steps import followed, subscribed, take_in, until
 from tests.hub import Hub, Subscriber
 
 
-async def test_a_push_is_in_the_reader_at_once(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_push_is_in_the_reader_at_once(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     site.publish("Old")
     feed_id = await followed(site, hub, pushed)
     await pushed.check()
@@ -36,7 +36,7 @@ async def test_a_push_is_in_the_reader_at_once(site: FeedSite, hub: Hub, pushed:
     assert await pushed.column("SELECT unread FROM subscriptions") == [2]
 
 
-async def test_a_push_is_no_check(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_push_is_no_check(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     feed_id = await subscribed(site, hub, pushed)
     before = await pushed.state(feed_id)
     checks = await pushed.column("SELECT sum(checks) FROM feed_history")
@@ -62,7 +62,7 @@ async def test_a_push_is_no_check(site: FeedSite, hub: Hub, pushed: Crawl) -> No
 
 @pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
 async def test_every_method_of_the_protocol_proves_the_sender(
-    site: FeedSite, hub: Hub, pushed: Crawl, method: str
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness, method: str
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     hub.method = method
@@ -76,7 +76,7 @@ async def test_every_method_of_the_protocol_proves_the_sender(
     "signature", ["", "sha256=" + "0" * 64, "sha1=", "md5=00", "sha256", "=", "sha256=é"]
 )
 async def test_a_forged_push_is_counted_and_nothing_of_it_is_kept(
-    site: FeedSite, hub: Hub, pushed: Crawl, signature: str
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness, signature: str
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     (one,) = hub.subscribers.values()
@@ -94,7 +94,7 @@ async def test_a_forged_push_is_counted_and_nothing_of_it_is_kept(
     assert await pushed.column("SELECT pushes FROM websub_subscriptions") == [0]
 
 
-async def test_the_same_push_twice_is_read_once(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_the_same_push_twice_is_read_once(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     await subscribed(site, hub, pushed)
     site.publish("New")
     await hub.publish(site.feed_url())
@@ -106,7 +106,9 @@ async def test_the_same_push_twice_is_read_once(site: FeedSite, hub: Hub, pushed
     assert await pushed.column("SELECT entries FROM websub_subscriptions") == [1]
 
 
-async def test_a_push_that_is_no_feed_only_rings_the_bell(site: FeedSite, hub: Hub, pushed: Crawl) -> None:
+async def test_a_push_that_is_no_feed_only_rings_the_bell(
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
+) -> None:
     feed_id = await subscribed(site, hub, pushed)
     (one,) = hub.subscribers.values()
     site.publish("New")
@@ -118,7 +120,7 @@ async def test_a_push_that_is_no_feed_only_rings_the_bell(site: FeedSite, hub: H
 
 
 async def test_a_push_waits_while_a_check_has_the_feed_in_hand(
-    site: FeedSite, hub: Hub, pushed: Crawl
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness
 ) -> None:
     feed_id = await subscribed(site, hub, pushed)
     await pushed.change(
@@ -135,7 +137,7 @@ async def test_a_push_waits_while_a_check_has_the_feed_in_hand(
 
 
 async def test_pushes_beyond_the_limits_are_refused(
-    site: FeedSite, hub: Hub, pushed: Crawl, monkeypatch: pytest.MonkeyPatch
+    site: FeedSite, hub: Hub, pushed: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await subscribed(site, hub, pushed)
     (one,) = hub.subscribers.values()

@@ -6,7 +6,7 @@ import pytest_asyncio
 
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
-from tests.misbehaving import MisbehavingServer
+from tests.faulty_servers import MisbehavingServer
 
 LOOPBACK_ALLOWED = Guard([ip_network("127.0.0.0/8")])
 

@@ -12,7 +12,7 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.connector import GuardedResolver, guarded_connector
 from reedbed.ingest.http.guard import Guard
-from tests.misbehaving import MisbehavingServer
+from tests.faulty_servers import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED
 

@@ -5,7 +5,7 @@ import pytest_asyncio
 
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, NotModified, Redirected
 from reedbed.ingest.http.client import Fetcher
-from tests.misbehaving import MisbehavingServer
+from tests.faulty_servers import MisbehavingServer
 
 
 @pytest_asyncio.fixture

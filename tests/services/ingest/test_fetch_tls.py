@@ -8,7 +8,7 @@ import pytest
 
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
 from reedbed.ingest.http.client import Fetcher
-from tests.misbehaving import MisbehavingServer
+from tests.faulty_servers import MisbehavingServer
 
 from .conftest import LOOPBACK_ALLOWED
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.newsletters import MailPolicy
-from tests.crawling import Crawl, crawl_on
+from tests.harness import RuntimeHarness, open_harness
 from tests.services.newsletters.letters import DOMAIN
 
 
 @pytest.fixture
-async def crawl(database_url: str) -> AsyncIterator[Crawl]:
-    async with crawl_on(database_url) as crawl:
-        crawl.runtime = replace(crawl.runtime, mail=MailPolicy(domain=DOMAIN, max_bytes=600_000))
-        yield crawl
+async def harness(database_url: str) -> AsyncIterator[RuntimeHarness]:
+    async with open_harness(database_url) as harness:
+        harness.runtime = replace(harness.runtime, mail=MailPolicy(domain=DOMAIN, max_bytes=600_000))
+        yield harness
